@@ -1,0 +1,277 @@
+/*
+ * The integer intrinsics for machines without HVX: chunk by chunk with the compiler's vector extensions, the host's
+ * own instructions where they pay, and the plain versions for the rest. Same results as emul/plain.h, bit for bit.
+ */
+#ifndef HVX_EMUL_INTEGER_H
+#define HVX_EMUL_INTEGER_H
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+#include <string.h>
+
+#include "hvx/emul/plain.h"
+
+/* expr computes a chunk of the result from chunks u, v, x (cast to type) of the operands */
+#define HVX_STEP_V(i, type, expr)           \
+    {                                       \
+        const type u = (type)u_.c[i];       \
+        r.c[i] = (chunk_u32)(expr);         \
+    }
+#define HVX_STEP_VV(i, type, expr)                                  \
+    {                                                               \
+        const type u = (type)u_.c[i], v = (type)v_.c[i];            \
+        r.c[i] = (chunk_u32)(expr);                                 \
+    }
+#define HVX_STEP_VVV(i, type, expr)                                           \
+    {                                                                         \
+        const type x = (type)x_.c[i], u = (type)u_.c[i], v = (type)v_.c[i];   \
+        r.c[i] = (chunk_u32)(expr);                                           \
+    }
+#define HVX_FAST_V(name, type, expr)                     \
+    HVX_INLINE HVX_Vector name(HVX_Vector u_) {          \
+        HVX_Vector r;                                    \
+        HVX_EACH_CHUNK(HVX_STEP_V, type, expr)           \
+        return r;                                        \
+    }
+#define HVX_FAST_VV(name, type, expr)                           \
+    HVX_INLINE HVX_Vector name(HVX_Vector u_, HVX_Vector v_) {  \
+        HVX_Vector r;                                           \
+        HVX_EACH_CHUNK(HVX_STEP_VV, type, expr)                 \
+        return r;                                               \
+    }
+#define HVX_FAST_VR(name, type, expr)                           \
+    HVX_INLINE HVX_Vector name(HVX_Vector u_, int32_t t) {      \
+        HVX_Vector r;                                           \
+        HVX_EACH_CHUNK(HVX_STEP_V, type, expr)                  \
+        return r;                                               \
+    }
+#define HVX_FAST_VVR(name, type, expr)                                      \
+    HVX_INLINE HVX_Vector name(HVX_Vector u_, HVX_Vector v_, int32_t t) {   \
+        HVX_Vector r;                                                       \
+        HVX_EACH_CHUNK(HVX_STEP_VV, type, expr)                             \
+        return r;                                                           \
+    }
+#define HVX_FAST_VVV(name, type, expr)                                          \
+    HVX_INLINE HVX_Vector name(HVX_Vector x_, HVX_Vector u_, HVX_Vector v_) {   \
+        HVX_Vector r;                                                           \
+        HVX_EACH_CHUNK(HVX_STEP_VVV, type, expr)                                \
+        return r;                                                               \
+    }
+
+/* ---- constants and logic ---- */
+#define HVX_STEP_SPLAT(i, word) r.c[i] = (chunk_u32){0} + (word);
+HVX_INLINE HVX_Vector Q6_V_vsplat_R(int32_t t) {
+    HVX_Vector r;
+    HVX_EACH_CHUNK(HVX_STEP_SPLAT, (uint32_t)t)
+    return r;
+}
+HVX_INLINE HVX_Vector Q6_V_vzero(void) { return Q6_V_vsplat_R(0); }
+HVX_INLINE HVX_Vector Q6_Vh_vsplat_R(int32_t t) { return Q6_V_vsplat_R((int32_t)((uint32_t)(uint16_t)t * 0x10001u)); }
+HVX_INLINE HVX_Vector Q6_Vb_vsplat_R(int32_t t) { return Q6_V_vsplat_R((int32_t)((uint32_t)(uint8_t)t * 0x1010101u)); }
+HVX_FAST_VV(Q6_V_vand_VV, chunk_u32, u & v)
+HVX_FAST_VV(Q6_V_vor_VV, chunk_u32, u | v)
+HVX_FAST_VV(Q6_V_vxor_VV, chunk_u32, u ^ v)
+HVX_FAST_V(Q6_V_vnot_V, chunk_u32, ~u)
+
+/* ---- predicates ---- */
+HVX_INLINE HVX_VectorPred hvx_pred(HVX_Vector mask) {
+    const HVX_VectorPred q = {mask};
+    return q;
+}
+HVX_FAST_VV(hvx_equal_words, chunk_i32, u == v)
+HVX_FAST_VV(hvx_greater_words, chunk_i32, u > v)
+HVX_FAST_VV(hvx_greater_unsigned_words, chunk_u32, u > v)
+HVX_FAST_VV(hvx_clear_bits, chunk_u32, u & ~v)
+HVX_FAST_VVV(hvx_select_bits, chunk_u32, (x & u) | (~x & v))
+HVX_INLINE HVX_VectorPred Q6_Q_vsetq_R(int32_t t) { return hvx_pred(plain_Q6_Q_vsetq_R(t)); }
+HVX_INLINE HVX_VectorPred Q6_Q_vsetq2_R(int32_t t) { return hvx_pred(plain_Q6_Q_vsetq2_R(t)); }
+HVX_INLINE HVX_VectorPred Q6_Q_and_QQ(HVX_VectorPred s, HVX_VectorPred t) {
+    return hvx_pred(Q6_V_vand_VV(s.mask, t.mask));
+}
+HVX_INLINE HVX_VectorPred Q6_Q_and_QQn(HVX_VectorPred s, HVX_VectorPred t) {
+    return hvx_pred(hvx_clear_bits(s.mask, t.mask));
+}
+HVX_INLINE HVX_VectorPred Q6_Q_or_QQ(HVX_VectorPred s, HVX_VectorPred t) {
+    return hvx_pred(Q6_V_vor_VV(s.mask, t.mask));
+}
+HVX_INLINE HVX_VectorPred Q6_Q_not_Q(HVX_VectorPred s) { return hvx_pred(Q6_V_vnot_V(s.mask)); }
+HVX_INLINE HVX_VectorPred Q6_Q_vcmp_eq_VwVw(HVX_Vector u, HVX_Vector v) { return hvx_pred(hvx_equal_words(u, v)); }
+HVX_INLINE HVX_VectorPred Q6_Q_vcmp_gt_VwVw(HVX_Vector u, HVX_Vector v) { return hvx_pred(hvx_greater_words(u, v)); }
+HVX_INLINE HVX_VectorPred Q6_Q_vcmp_gt_VuwVuw(HVX_Vector u, HVX_Vector v) {
+    return hvx_pred(hvx_greater_unsigned_words(u, v));
+}
+HVX_INLINE HVX_Vector Q6_V_vand_QV(HVX_VectorPred q, HVX_Vector v) { return Q6_V_vand_VV(q.mask, v); }
+HVX_INLINE HVX_Vector Q6_V_vmux_QVV(HVX_VectorPred q, HVX_Vector u, HVX_Vector v) {
+    return hvx_select_bits(q.mask, u, v);
+}
+HVX_INLINE HVX_VectorPair Q6_W_vcombine_VV(HVX_Vector high, HVX_Vector low) {
+    const HVX_VectorPair w = {{low, high}};
+    return w;
+}
+HVX_INLINE HVX_Vector Q6_V_lo_W(HVX_VectorPair w) { return w.v[0]; }
+HVX_INLINE HVX_Vector Q6_V_hi_W(HVX_VectorPair w) { return w.v[1]; }
+HVX_INLINE HVX_VectorPair Q6_W_vswap_QVV(HVX_VectorPred q, HVX_Vector u, HVX_Vector v) {
+    return Q6_W_vcombine_VV(hvx_select_bits(q.mask, v, u), hvx_select_bits(q.mask, u, v));
+}
+/* stores the bytes that the predicate selects */
+HVX_INLINE void Q6_vmem_QRIV(HVX_VectorPred q, HVX_Vector *address, HVX_Vector v) {
+    const union hvx_lanes mask = {q.mask}, value = {v};
+    for (int i = 0; i < 128; i++) {
+        if (mask.ub[i])
+            ((uint8_t *)address)[i] = value.ub[i];
+    }
+}
+
+/* ---- arithmetic ---- */
+HVX_FAST_VV(Q6_Vw_vadd_VwVw, chunk_u32, u + v)
+HVX_FAST_VV(Q6_Vw_vsub_VwVw, chunk_u32, u - v)
+HVX_FAST_VV(Q6_Vh_vadd_VhVh, chunk_u16, u + v)
+HVX_FAST_VV(Q6_Vh_vsub_VhVh, chunk_u16, u - v)
+HVX_FAST_VV(Q6_Vw_vmax_VwVw, chunk_i32, (u & (u > v)) | (v & ~(u > v)))
+HVX_FAST_VV(Q6_Vw_vmin_VwVw, chunk_i32, (u & (u < v)) | (v & ~(u < v)))
+HVX_INLINE HVX_Vector Q6_Vw_vmpyi_VwRub(HVX_Vector u, int32_t t) { return plain_Q6_Vw_vmpyi_VwRub(u, t); }
+
+/*
+ * Dot products of 4 bytes. One host instruction where there is one that is exact over the full range of bytes.
+ * (pmaddubsw is not: it saturates.) Otherwise even and odd bytes are widened to 16 bits and multiplied in pairs.
+ */
+HVX_INLINE chunk_i32 chunk_dot_ub_b(chunk_i32 sum, chunk_u32 a, chunk_u32 b) {
+#if HVX_CHUNK_BYTES == 64 && defined(__AVX512VNNI__)
+    return (chunk_i32)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)a, (__m512i)b);
+#elif HVX_CHUNK_BYTES == 32 && defined(__AVX512VNNI__) && defined(__AVX512VL__)
+    return (chunk_i32)_mm256_dpbusd_epi32((__m256i)sum, (__m256i)a, (__m256i)b);
+#elif HVX_CHUNK_BYTES == 32 && defined(__AVXVNNI__)
+    return (chunk_i32)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)a, (__m256i)b);
+#else
+    const chunk_i16 even_a = (chunk_i16)(a & 0x00ff00ffu), odd_a = (chunk_i16)((chunk_u16)a >> 8);
+    const chunk_i16 even_b = (chunk_i16)((chunk_u16)b << 8) >> 8, odd_b = (chunk_i16)b >> 8;
+#if HVX_CHUNK_BYTES == 64
+    const __m512i even = _mm512_madd_epi16((__m512i)even_a, (__m512i)even_b);
+    const __m512i odd = _mm512_madd_epi16((__m512i)odd_a, (__m512i)odd_b);
+    return sum + (chunk_i32)even + (chunk_i32)odd;
+#elif HVX_CHUNK_BYTES == 32
+    const __m256i even = _mm256_madd_epi16((__m256i)even_a, (__m256i)even_b);
+    const __m256i odd = _mm256_madd_epi16((__m256i)odd_a, (__m256i)odd_b);
+    return sum + (chunk_i32)even + (chunk_i32)odd;
+#else
+    /* each product fits 16 bits: 255 * -128 = -32640 */
+    const chunk_i32 even = (chunk_i32)(even_a * even_b), odd = (chunk_i32)(odd_a * odd_b);
+    const chunk_i32 low = ((chunk_i32)((chunk_u32)even << 16) >> 16) + ((chunk_i32)((chunk_u32)odd << 16) >> 16);
+    return sum + low + (even >> 16) + (odd >> 16);
+#endif
+#endif
+}
+/* signed times signed: the sign bit of a is worth -128 instead of 128, so 256 times b is too much where it is set */
+HVX_INLINE chunk_i32 chunk_dot_b_b(chunk_i32 sum, chunk_u32 a, chunk_u32 b) {
+    const chunk_i32 biased = chunk_dot_ub_b(sum, a ^ 0x80808080u, b);
+    return biased - (chunk_dot_ub_b((chunk_i32){0}, (chunk_u32){0} + 0x80808080u, b));
+}
+#define HVX_SPLAT_CHUNK(t) ((chunk_u32){0} + (uint32_t)(t))
+HVX_FAST_VR(Q6_Vw_vrmpy_VubRb, chunk_u32, chunk_dot_ub_b((chunk_i32){0}, u, HVX_SPLAT_CHUNK(t)))
+HVX_FAST_VVR(Q6_Vw_vrmpyacc_VwVubRb, chunk_u32, chunk_dot_ub_b((chunk_i32)u, v, HVX_SPLAT_CHUNK(t)))
+HVX_FAST_VV(Q6_Vw_vrmpy_VubVb, chunk_u32, chunk_dot_ub_b((chunk_i32){0}, u, v))
+HVX_FAST_VVV(Q6_Vw_vrmpyacc_VwVubVb, chunk_u32, chunk_dot_ub_b((chunk_i32)x, u, v))
+HVX_FAST_VV(Q6_Vw_vrmpy_VbVb, chunk_u32, chunk_dot_b_b((chunk_i32){0}, u, v))
+HVX_FAST_VVV(Q6_Vw_vrmpyacc_VwVbVb, chunk_u32, chunk_dot_b_b((chunk_i32)x, u, v))
+
+/* ---- shifts ---- */
+HVX_FAST_VR(Q6_Vw_vasl_VwR, chunk_u32, u << (t & 31))
+HVX_FAST_VR(Q6_Vw_vasr_VwR, chunk_i32, u >> (t & 31))
+HVX_FAST_VR(Q6_Vuw_vlsr_VuwR, chunk_u32, u >> (t & 31))
+HVX_FAST_VR(Q6_Vuh_vlsr_VuhR, chunk_u16, u >> (t & 15))
+HVX_FAST_VR(Q6_Vub_vlsr_VubR, chunk_u32, u >> (t & 7) & (0x01010101u * (0xffu >> (t & 7))))
+HVX_FAST_VVR(Q6_Vw_vasracc_VwVwR, chunk_i32, (chunk_u32)u + (chunk_u32)(v >> (t & 31)))
+HVX_INLINE HVX_Vector Q6_Vw_vasl_VwVw(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vw_vasl_VwVw(u, v); }
+HVX_INLINE HVX_Vector Q6_Vw_vlsr_VwVw(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vw_vlsr_VwVw(u, v); }
+HVX_INLINE HVX_Vector Q6_Vuw_vcl0_Vuw(HVX_Vector u) { return plain_Q6_Vuw_vcl0_Vuw(u); }
+
+/* ---- bytes that change place ---- */
+HVX_INLINE HVX_Vector hvx_window(HVX_Vector low, HVX_Vector high, uint32_t offset) {
+    uint8_t bytes[256] __attribute__((aligned(128)));
+    HVX_Vector r;
+    memcpy(bytes, &low, 128);
+    memcpy(bytes + 128, &high, 128);
+    memcpy(&r, bytes + offset, 128);
+    return r;
+}
+HVX_INLINE HVX_Vector Q6_V_vror_VR(HVX_Vector u, int32_t t) { return hvx_window(u, u, (uint32_t)t & 127); }
+HVX_INLINE HVX_Vector Q6_V_valign_VVR(HVX_Vector u, HVX_Vector v, int32_t t) {
+    return hvx_window(v, u, (uint32_t)t & 127);
+}
+HVX_INLINE HVX_Vector Q6_V_vlalign_VVR(HVX_Vector u, HVX_Vector v, int32_t t) {
+    return hvx_window(v, u, 128 - ((uint32_t)t & 127));
+}
+HVX_FAST_VV(Q6_Vh_vshuffe_VhVh, chunk_u32, (v & 0xffffu) | u << 16)
+HVX_FAST_VV(Q6_Vh_vshuffo_VhVh, chunk_u32, v >> 16 | (u & 0xffff0000u))
+HVX_INLINE HVX_Vector Q6_Vh_vpacke_VwVw(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vh_vpacke_VwVw(u, v); }
+HVX_INLINE HVX_Vector Q6_Vh_vpacko_VwVw(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vh_vpacko_VwVw(u, v); }
+HVX_INLINE HVX_Vector Q6_Vb_vpacke_VhVh(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vb_vpacke_VhVh(u, v); }
+HVX_INLINE HVX_Vector Q6_Vb_vpacko_VhVh(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vb_vpacko_VhVh(u, v); }
+HVX_INLINE HVX_Vector Q6_V_vdelta_VV(HVX_Vector u, HVX_Vector v) { return plain_Q6_V_vdelta_VV(u, v); }
+
+/* One stage of a butterfly network: partner holds, for every byte, the byte of its partner. */
+HVX_INLINE HVX_Vector hvx_delta_stage(HVX_Vector u, HVX_Vector partner, HVX_Vector control, uint32_t bit) {
+    const HVX_Vector wanted = Q6_V_vand_VV(Q6_Vub_vlsr_VubR(control, (int32_t)bit), Q6_V_vsplat_R(0x01010101));
+    /* 1 becomes 0xff: the bytes are 0 or 1, so multiplying the words by 255 carries nothing */
+    HVX_Vector mask;
+#define HVX_STEP_MASK(i, factor) mask.c[i] = wanted.c[i] * (factor);
+    HVX_EACH_CHUNK(HVX_STEP_MASK, 255u)
+    return hvx_select_bits(mask, partner, u);
+}
+HVX_FAST_V(hvx_swap_bytes, chunk_u16, u << 8 | u >> 8)
+HVX_FAST_V(hvx_swap_halves, chunk_u32, u << 16 | u >> 16)
+HVX_FAST_V(hvx_swap_words, chunk_u64, u << 32 | u >> 32)
+HVX_INLINE HVX_Vector hvx_swap_blocks(HVX_Vector u, uint32_t bytes) {
+    union {
+        HVX_Vector v;
+        uint64_t d[16];
+    } from = {u}, to;
+    for (uint32_t i = 0; i < 16; i++)
+        to.d[i] = from.d[i ^ bytes / 8];
+    return to.v;
+}
+HVX_INLINE HVX_Vector Q6_V_vrdelta_VV(HVX_Vector u, HVX_Vector v) {
+    u = hvx_delta_stage(u, hvx_swap_bytes(u), v, 0);
+    u = hvx_delta_stage(u, hvx_swap_halves(u), v, 1);
+    u = hvx_delta_stage(u, hvx_swap_words(u), v, 2);
+    u = hvx_delta_stage(u, hvx_swap_blocks(u, 8), v, 3);
+    u = hvx_delta_stage(u, hvx_swap_blocks(u, 16), v, 4);
+    u = hvx_delta_stage(u, hvx_swap_blocks(u, 32), v, 5);
+    return hvx_delta_stage(u, hvx_swap_blocks(u, 64), v, 6);
+}
+
+/* Amounts -4 and -8 move whole words or double words: what kernels use. Others take the general way. */
+HVX_INLINE HVX_VectorPair Q6_W_vdeal_VVR(HVX_Vector u, HVX_Vector v, int32_t t) {
+    if ((t & 127) != (-4 & 127))
+        return plain_Q6_W_vdeal_VVR(u, v, t);
+    const union hvx_lanes high = {u}, low = {v};
+    union hvx_lanes even, odd;
+    for (int i = 0; i < 16; i++) {
+        even.uw[i] = low.uw[2 * i];
+        even.uw[16 + i] = high.uw[2 * i];
+        odd.uw[i] = low.uw[2 * i + 1];
+        odd.uw[16 + i] = high.uw[2 * i + 1];
+    }
+    return Q6_W_vcombine_VV(odd.v, even.v);
+}
+HVX_INLINE HVX_VectorPair hvx_interleave(HVX_Vector u, HVX_Vector v, uint32_t words) {
+    const union hvx_lanes high = {u}, low = {v};
+    union hvx_lanes r[2];
+    for (uint32_t i = 0; i < 32; i += words) {
+        for (uint32_t k = 0; k < words; k++) {
+            r[i / 16].uw[2 * i % 32 + k] = low.uw[i + k];
+            r[i / 16].uw[2 * i % 32 + words + k] = high.uw[i + k];
+        }
+    }
+    return Q6_W_vcombine_VV(r[1].v, r[0].v);
+}
+HVX_INLINE HVX_VectorPair Q6_W_vshuff_VVR(HVX_Vector u, HVX_Vector v, int32_t t) {
+    if ((t & 127) == (-4 & 127))
+        return hvx_interleave(u, v, 1);
+    if ((t & 127) == (-8 & 127))
+        return hvx_interleave(u, v, 2);
+    return plain_Q6_W_vshuff_VVR(u, v, t);
+}
+
+#endif

@@ -1,0 +1,201 @@
+/*
+ * The integer intrinsics in plain C, lane by lane, as the instructions are defined. They are what the fast versions
+ * are compared with (check/), and stand in where no fast version pays. Names: plain_ in front of the intrinsic's.
+ *
+ * A predicate is a vector here, a byte a lane: 0xff or 0. So the same functions serve on Hexagon, where a check
+ * compares them with the instructions.
+ */
+#ifndef HVX_EMUL_PLAIN_H
+#define HVX_EMUL_PLAIN_H
+
+#include "hvx/emul/lanes.h"
+
+#define PLAIN_V(name, n, out, expr)                          \
+    static inline HVX_Vector plain_##name(HVX_Vector u_) {   \
+        const union hvx_lanes u = {u_};                      \
+        union hvx_lanes r;                                   \
+        for (int i = 0; i < (n); i++)                        \
+            r.out[i] = (expr);                               \
+        return r.v;                                          \
+    }
+#define PLAIN_R(name, n, out, expr)                          \
+    static inline HVX_Vector plain_##name(int32_t t) {       \
+        union hvx_lanes r;                                   \
+        for (int i = 0; i < (n); i++)                        \
+            r.out[i] = (expr);                               \
+        return r.v;                                          \
+    }
+#define PLAIN_VV(name, n, out, expr)                                        \
+    static inline HVX_Vector plain_##name(HVX_Vector u_, HVX_Vector v_) {   \
+        const union hvx_lanes u = {u_}, v = {v_};                           \
+        union hvx_lanes r;                                                  \
+        for (int i = 0; i < (n); i++)                                       \
+            r.out[i] = (expr);                                              \
+        return r.v;                                                         \
+    }
+#define PLAIN_VR(name, n, out, expr)                                        \
+    static inline HVX_Vector plain_##name(HVX_Vector u_, int32_t t) {       \
+        const union hvx_lanes u = {u_};                                     \
+        union hvx_lanes r;                                                  \
+        for (int i = 0; i < (n); i++)                                       \
+            r.out[i] = (expr);                                              \
+        return r.v;                                                         \
+    }
+/* three inputs: x, u, v (an accumulator or a predicate comes first) */
+#define PLAIN_VVV(name, n, out, expr)                                                      \
+    static inline HVX_Vector plain_##name(HVX_Vector x_, HVX_Vector u_, HVX_Vector v_) {   \
+        const union hvx_lanes x = {x_}, u = {u_}, v = {v_};                                \
+        union hvx_lanes r;                                                                 \
+        for (int i = 0; i < (n); i++)                                                      \
+            r.out[i] = (expr);                                                             \
+        return r.v;                                                                        \
+    }
+/* u, v and a scalar; for accumulating instructions u is the accumulator */
+#define PLAIN_VVR(name, n, out, expr)                                                      \
+    static inline HVX_Vector plain_##name(HVX_Vector u_, HVX_Vector v_, int32_t t) {       \
+        const union hvx_lanes u = {u_}, v = {v_};                                          \
+        union hvx_lanes r;                                                                 \
+        for (int i = 0; i < (n); i++)                                                      \
+            r.out[i] = (expr);                                                             \
+        return r.v;                                                                        \
+    }
+
+static inline uint8_t plain_byte(int32_t t, int i) { return (uint8_t)((uint32_t)t >> (8 * (i & 3))); }
+static inline int32_t plain_signed_byte(int32_t t, int i) { return (int8_t)plain_byte(t, i); }
+
+/* ---- constants and logic ---- */
+static inline HVX_Vector plain_Q6_V_vzero(void) {
+    union hvx_lanes r;
+    for (int i = 0; i < 32; i++)
+        r.uw[i] = 0;
+    return r.v;
+}
+PLAIN_R(Q6_V_vsplat_R, 32, w, t)
+PLAIN_R(Q6_Vh_vsplat_R, 64, uh, (uint16_t)t)
+PLAIN_R(Q6_Vb_vsplat_R, 128, ub, (uint8_t)t)
+PLAIN_VV(Q6_V_vand_VV, 32, uw, u.uw[i] & v.uw[i])
+PLAIN_VV(Q6_V_vor_VV, 32, uw, u.uw[i] | v.uw[i])
+PLAIN_VV(Q6_V_vxor_VV, 32, uw, u.uw[i] ^ v.uw[i])
+PLAIN_V(Q6_V_vnot_V, 32, uw, ~u.uw[i])
+
+/* ---- predicates: Rt counts bytes, modulo the vector ---- */
+PLAIN_R(Q6_Q_vsetq_R, 128, ub, i < (t & 127) ? 0xff : 0)
+PLAIN_R(Q6_Q_vsetq2_R, 128, ub, i <= ((t - 1) & 127) ? 0xff : 0)
+PLAIN_VV(Q6_Q_and_QQ, 128, ub, u.ub[i] & v.ub[i])
+PLAIN_VV(Q6_Q_and_QQn, 128, ub, (uint8_t)(u.ub[i] & ~v.ub[i]))
+PLAIN_VV(Q6_Q_or_QQ, 128, ub, u.ub[i] | v.ub[i])
+PLAIN_V(Q6_Q_not_Q, 128, ub, (uint8_t)~u.ub[i])
+PLAIN_VV(Q6_Q_vcmp_eq_VwVw, 32, w, -(u.w[i] == v.w[i]))
+PLAIN_VV(Q6_Q_vcmp_gt_VwVw, 32, w, -(u.w[i] > v.w[i]))
+PLAIN_VV(Q6_Q_vcmp_gt_VuwVuw, 32, w, -(u.uw[i] > v.uw[i]))
+PLAIN_VV(Q6_V_vand_QV, 128, ub, u.ub[i] & v.ub[i])
+PLAIN_VVV(Q6_V_vmux_QVV, 128, ub, x.ub[i] ? u.ub[i] : v.ub[i])
+static inline HVX_VectorPair plain_Q6_W_vswap_QVV(HVX_Vector q_, HVX_Vector u_, HVX_Vector v_) {
+    const union hvx_lanes q = {q_}, u = {u_}, v = {v_};
+    union hvx_pair_lanes r;
+    for (int i = 0; i < 128; i++) {
+        r.ub[i] = q.ub[i] ? u.ub[i] : v.ub[i];
+        r.ub[128 + i] = q.ub[i] ? v.ub[i] : u.ub[i];
+    }
+    return r.w;
+}
+
+/* ---- arithmetic ---- */
+PLAIN_VV(Q6_Vw_vadd_VwVw, 32, uw, u.uw[i] + v.uw[i])
+PLAIN_VV(Q6_Vw_vsub_VwVw, 32, uw, u.uw[i] - v.uw[i])
+PLAIN_VV(Q6_Vh_vadd_VhVh, 64, uh, (uint16_t)(u.uh[i] + v.uh[i]))
+PLAIN_VV(Q6_Vh_vsub_VhVh, 64, uh, (uint16_t)(u.uh[i] - v.uh[i]))
+PLAIN_VV(Q6_Vw_vmax_VwVw, 32, w, u.w[i] > v.w[i] ? u.w[i] : v.w[i])
+PLAIN_VV(Q6_Vw_vmin_VwVw, 32, w, u.w[i] < v.w[i] ? u.w[i] : v.w[i])
+PLAIN_VR(Q6_Vw_vmpyi_VwRub, 32, uw, u.uw[i] * plain_byte(t, i))
+
+/* dot products of 4 bytes: each lane of the result is a sum over the bytes of the lane */
+static inline int32_t plain_dot_ub_b(const uint8_t *a, const int8_t *b) {
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3];
+}
+static inline int32_t plain_dot_b_b(const int8_t *a, const int8_t *b) {
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3];
+}
+static inline int32_t plain_dot_ub_r(const uint8_t *a, int32_t t) {
+    return a[0] * plain_signed_byte(t, 0) + a[1] * plain_signed_byte(t, 1) + a[2] * plain_signed_byte(t, 2) +
+           a[3] * plain_signed_byte(t, 3);
+}
+PLAIN_VR(Q6_Vw_vrmpy_VubRb, 32, w, plain_dot_ub_r(u.ub + 4 * i, t))
+PLAIN_VVR(Q6_Vw_vrmpyacc_VwVubRb, 32, uw, u.uw[i] + (uint32_t)plain_dot_ub_r(v.ub + 4 * i, t))
+PLAIN_VV(Q6_Vw_vrmpy_VubVb, 32, w, plain_dot_ub_b(u.ub + 4 * i, v.b + 4 * i))
+PLAIN_VVV(Q6_Vw_vrmpyacc_VwVubVb, 32, uw, x.uw[i] + (uint32_t)plain_dot_ub_b(u.ub + 4 * i, v.b + 4 * i))
+PLAIN_VV(Q6_Vw_vrmpy_VbVb, 32, w, plain_dot_b_b(u.b + 4 * i, v.b + 4 * i))
+PLAIN_VVV(Q6_Vw_vrmpyacc_VwVbVb, 32, uw, x.uw[i] + (uint32_t)plain_dot_b_b(u.b + 4 * i, v.b + 4 * i))
+
+/* ---- shifts: the scalar amount is taken modulo the lane width ---- */
+PLAIN_VR(Q6_Vw_vasl_VwR, 32, uw, u.uw[i] << (t & 31))
+PLAIN_VR(Q6_Vw_vasr_VwR, 32, w, u.w[i] >> (t & 31))
+PLAIN_VR(Q6_Vuw_vlsr_VuwR, 32, uw, u.uw[i] >> (t & 31))
+PLAIN_VR(Q6_Vuh_vlsr_VuhR, 64, uh, (uint16_t)(u.uh[i] >> (t & 15)))
+PLAIN_VR(Q6_Vub_vlsr_VubR, 128, ub, (uint8_t)(u.ub[i] >> (t & 7)))
+PLAIN_VVR(Q6_Vw_vasracc_VwVwR, 32, uw, u.uw[i] + (uint32_t)(v.w[i] >> (t & 31)))
+/* an amount a lane, 6 bits with sign: a negative amount shifts the other way */
+static inline int plain_amount(int32_t t) { return (t & 63) - ((t & 32) << 1); }
+static inline uint32_t plain_shift_left(uint32_t x, int n) { return n >= 0 ? x << n : n > -32 ? x >> -n : 0; }
+PLAIN_VV(Q6_Vw_vasl_VwVw, 32, uw,
+         plain_amount(v.w[i]) >= 0 ? u.uw[i] << plain_amount(v.w[i])
+                                   : (uint32_t)(u.w[i] >> (plain_amount(v.w[i]) == -32 ? 31 : -plain_amount(v.w[i]))))
+PLAIN_VV(Q6_Vw_vlsr_VwVw, 32, uw, plain_shift_left(u.uw[i], -plain_amount(v.w[i])))
+static inline uint32_t plain_leading_zeros(uint32_t x) {
+    uint32_t n = 0;
+    for (; n < 32 && (x >> 31) == 0; n++)
+        x <<= 1;
+    return n;
+}
+PLAIN_V(Q6_Vuw_vcl0_Vuw, 32, uw, plain_leading_zeros(u.uw[i]))
+
+/* ---- bytes that change place ---- */
+PLAIN_VR(Q6_V_vror_VR, 128, ub, u.ub[(i + t) & 127])
+PLAIN_VVR(Q6_V_valign_VVR, 128, ub, i + (t & 127) < 128 ? v.ub[i + (t & 127)] : u.ub[i + (t & 127) - 128])
+PLAIN_VVR(Q6_V_vlalign_VVR, 128, ub, i >= (t & 127) ? u.ub[i - (t & 127)] : v.ub[128 + i - (t & 127)])
+PLAIN_VV(Q6_Vh_vpacke_VwVw, 64, uh, i < 32 ? v.uh[2 * i] : u.uh[2 * (i - 32)])
+PLAIN_VV(Q6_Vh_vpacko_VwVw, 64, uh, i < 32 ? v.uh[2 * i + 1] : u.uh[2 * (i - 32) + 1])
+PLAIN_VV(Q6_Vb_vpacke_VhVh, 128, ub, i < 64 ? v.ub[2 * i] : u.ub[2 * (i - 64)])
+PLAIN_VV(Q6_Vb_vpacko_VhVh, 128, ub, i < 64 ? v.ub[2 * i + 1] : u.ub[2 * (i - 64) + 1])
+PLAIN_VV(Q6_Vh_vshuffe_VhVh, 64, uh, i & 1 ? u.uh[i - 1] : v.uh[i])
+PLAIN_VV(Q6_Vh_vshuffo_VhVh, 64, uh, i & 1 ? u.uh[i] : v.uh[i + 1])
+
+/* butterfly networks: where the control byte has the bit of a stage, a byte comes from the partner of that stage */
+static inline HVX_Vector plain_delta(HVX_Vector u_, HVX_Vector v_, int first_bit, int step) {
+    union hvx_lanes u = {u_};
+    const union hvx_lanes v = {v_};
+    for (int bit = first_bit, n = 0; n < 7; n++, bit += step) {
+        union hvx_lanes r;
+        for (int k = 0; k < 128; k++)
+            r.ub[k] = v.ub[k] >> bit & 1 ? u.ub[k ^ 1 << bit] : u.ub[k];
+        u = r;
+    }
+    return u.v;
+}
+static inline HVX_Vector plain_Q6_V_vdelta_VV(HVX_Vector u, HVX_Vector v) { return plain_delta(u, v, 6, -1); }
+static inline HVX_Vector plain_Q6_V_vrdelta_VV(HVX_Vector u, HVX_Vector v) { return plain_delta(u, v, 0, 1); }
+
+static inline HVX_VectorPair plain_shuffle(HVX_Vector u, HVX_Vector v, int32_t t, int first_bit, int step) {
+    union hvx_pair_lanes r;
+    r.v[0] = v;
+    r.v[1] = u;
+    for (int bit = first_bit, n = 0; n < 7; n++, bit += step) {
+        const int offset = 1 << bit;
+        for (int k = 0; (t & offset) && k < 128; k++) {
+            if ((k & offset) == 0) {
+                const uint8_t high = r.ub[128 + k];
+                r.ub[128 + k] = r.ub[k + offset];
+                r.ub[k + offset] = high;
+            }
+        }
+    }
+    return r.w;
+}
+static inline HVX_VectorPair plain_Q6_W_vdeal_VVR(HVX_Vector u, HVX_Vector v, int32_t t) {
+    return plain_shuffle(u, v, t, 6, -1);
+}
+static inline HVX_VectorPair plain_Q6_W_vshuff_VVR(HVX_Vector u, HVX_Vector v, int32_t t) {
+    return plain_shuffle(u, v, t, 0, 1);
+}
+
+#endif

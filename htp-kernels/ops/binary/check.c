@@ -1,0 +1,173 @@
+/* ADD, SUB, MUL, DIV against f64, rounded to the type. */
+#include "check/check.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "hvx/emul/half.h"
+
+uint32_t htp_binary(struct htp_exec *exec);
+
+struct shape {
+    uint32_t a[4], b[4];
+    uint32_t a_form, b_form, dst_form; /* of strides, see make_strides */
+    uint32_t alias;                    /* 0: none, 1: dst is src0, 2: dst is src1 */
+    bool special;                      /* zeros, infinities, NaN among the values */
+};
+
+/* 0 contiguous; 1 rows apart; 2 elements apart; 3 dimensions 0 and 1 swapped; 4 first element off the boundary */
+static void make_strides(const uint32_t *ne, uint32_t size, uint32_t form, uint32_t *nb) {
+    nb[0] = form == 2 ? 2 * size : size;
+    nb[1] = ne[0] * nb[0] + (form == 1 || form == 4 ? 3 * size : 0);
+    if (form == 3) {
+        nb[1] = size;
+        nb[0] = ne[1] * size;
+    }
+    nb[2] = form == 3 ? ne[0] * ne[1] * size : nb[1] * ne[1];
+    nb[3] = nb[2] * ne[2];
+}
+
+static float random_value(bool special) {
+    static const float values[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1e-7f, 65504.0f};
+    if (special && check_below(3) == 0)
+        return values[check_below(7)];
+    const float x = check_uniform() * 4;
+    return fabsf(x) < 0.25f ? x + copysignf(0.5f, x) : x;
+}
+
+static void fill(const struct htp_view *v, bool special) {
+    for (uint32_t i3 = 0; i3 < v->ne[3]; i3++)
+        for (uint32_t i2 = 0; i2 < v->ne[2]; i2++)
+            for (uint32_t i1 = 0; i1 < v->ne[1]; i1++)
+                for (uint32_t i0 = 0; i0 < v->ne[0]; i0++)
+                    check_set(v, i0, i1, i2, i3, random_value(special));
+}
+
+static double apply(uint32_t op, double a, double b) {
+    switch (op) {
+    case HTP_OP_ADD:
+        return a + b;
+    case HTP_OP_SUB:
+        return a - b;
+    case HTP_OP_MUL:
+        return a * b;
+    default:
+        return a / b;
+    }
+}
+
+static double *reference(uint32_t op, const struct htp_view *a, const struct htp_view *b) {
+    double *out = malloc((size_t)htp_rows(a) * a->ne[0] * sizeof(double)), *p = out;
+    const uint32_t *m = b->ne;
+    for (uint32_t i3 = 0; out != NULL && i3 < a->ne[3]; i3++)
+        for (uint32_t i2 = 0; i2 < a->ne[2]; i2++)
+            for (uint32_t i1 = 0; i1 < a->ne[1]; i1++)
+                for (uint32_t i0 = 0; i0 < a->ne[0]; i0++) {
+                    const float r = (float)apply(op, check_get(a, i0, i1, i2, i3),
+                                                 check_get(b, i0 % m[0], i1 % m[1], i2 % m[2], i3 % m[3]));
+                    *p++ = a->type == HTP_TYPE_F16 ? hvx_half_to_float(hvx_float_to_half(r)) : r;
+                }
+    return out;
+}
+
+/* NMSE of the finite results; a result of another kind (zero of another sign counts as equal) is an error of 1 */
+static double compare(const struct htp_view *v, const double *expected) {
+    double error = 0, sum = 0;
+    for (uint32_t i3 = 0; i3 < v->ne[3]; i3++)
+        for (uint32_t i2 = 0; i2 < v->ne[2]; i2++)
+            for (uint32_t i1 = 0; i1 < v->ne[1]; i1++)
+                for (uint32_t i0 = 0; i0 < v->ne[0]; i0++) {
+                    const double x = check_get(v, i0, i1, i2, i3), e = *expected++;
+                    if (isnan(x) != isnan(e) || ((isinf(x) || isinf(e)) && x != e))
+                        return 1;
+                    if (isfinite(e)) {
+                        error += (x - e) * (x - e);
+                        sum += e * e;
+                    }
+                }
+    return sum > 0 ? error / sum : error;
+}
+
+static void run_shape(struct check *c, uint32_t op, uint32_t type, const struct shape *s) {
+    struct check_tensor a, b, dst;
+    uint32_t nb_a[4], nb_b[4], nb_dst[4];
+    const uint32_t size = check_type_size(type);
+    make_strides(s->a, size, s->a_form, nb_a);
+    make_strides(s->b, size, s->b_form, nb_b);
+    make_strides(s->a, size, s->dst_form, nb_dst);
+    check_make(&a, type, HTP_LAYOUT_ROWS, s->a, nb_a, s->a_form == 4 ? 12 : 0);
+    check_make(&b, type, HTP_LAYOUT_ROWS, s->b, nb_b, s->b_form == 4 ? 20 : 0);
+    check_make(&dst, type, HTP_LAYOUT_ROWS, s->a, nb_dst, s->dst_form == 4 ? 36 : 0);
+    fill(&a.view, s->special);
+    fill(&b.view, s->special);
+    double *expected = reference(op, &a.view, &b.view);
+    check_remember(&a);
+    check_remember(&b);
+    check_remember(&dst);
+    struct check_tensor *out = s->alias == 1 ? &a : s->alias == 2 ? &b : &dst;
+    struct check_run run;
+    check_run_init(&run, op, 1 + check_below(4), 4096);
+    run.exec.n_src = 2;
+    run.exec.src[0] = &a.view;
+    run.exec.src[1] = &b.view;
+    run.exec.dst = &out->view;
+    const uint32_t status = check_run_op(&run, htp_binary);
+    /* f16: a last place that differs is worth (2^-11)^2 of the value and must be rare; there is none to be expected */
+    check_case(c, status != HTP_STATUS_OK ? 1 : compare(&out->view, expected), 1e-10,
+               "op %u type %u [%u,%u,%u,%u] with [%u,%u,%u,%u], strides %u %u %u, alias %u", (unsigned)op,
+               (unsigned)type, (unsigned)s->a[0], (unsigned)s->a[1], (unsigned)s->a[2], (unsigned)s->a[3],
+               (unsigned)s->b[0], (unsigned)s->b[1], (unsigned)s->b[2], (unsigned)s->b[3], (unsigned)s->a_form,
+               (unsigned)s->b_form, (unsigned)s->dst_form, (unsigned)s->alias);
+    check_true(c, check_unchanged(&a, out != &a) && check_unchanged(&b, out != &b) && check_unchanged(out, false),
+               "op %u [%u,...] wrote beside its output", (unsigned)op, (unsigned)s->a[0]);
+    free(expected);
+    check_run_free(&run);
+    check_free(&a);
+    check_free(&b);
+    check_free(&dst);
+}
+
+static void refuses(struct check *c) {
+    struct check_tensor a, b, h;
+    const uint32_t ne[4] = {32, 4, 1, 1}, other[4] = {32, 3, 1, 1};
+    check_make(&a, HTP_TYPE_F32, HTP_LAYOUT_ROWS, ne, NULL, 0);
+    check_make(&b, HTP_TYPE_F32, HTP_LAYOUT_ROWS, other, NULL, 0);
+    check_make(&h, HTP_TYPE_F16, HTP_LAYOUT_ROWS, ne, NULL, 0);
+    struct check_run run;
+    check_run_init(&run, HTP_OP_ADD, 1, 4096);
+    run.exec.n_src = 2;
+    run.exec.src[0] = run.exec.src[1] = &a.view;
+    run.exec.dst = &h.view;
+    check_true(c, check_run_op(&run, htp_binary) == HTP_STATUS_UNSUPPORTED, "f32 into f16");
+    run.exec.dst = &a.view;
+    run.exec.src[1] = &b.view;
+    check_true(c, check_run_op(&run, htp_binary) == HTP_STATUS_BAD_OP, "src1 that does not repeat into src0");
+    run.exec.src[1] = NULL;
+    check_true(c, check_run_op(&run, htp_binary) == HTP_STATUS_BAD_OP, "no src1");
+    check_run_free(&run);
+    check_free(&a);
+    check_free(&b);
+    check_free(&h);
+}
+
+void check_binary(struct check *c) {
+    static const struct shape shapes[] = {
+        {{1, 1, 1, 1}, {1, 1, 1, 1}, 0, 0, 0, 0, false},        {{32, 1, 1, 1}, {32, 1, 1, 1}, 0, 0, 0, 0, true},
+        {{33, 5, 1, 1}, {33, 5, 1, 1}, 0, 0, 0, 0, true},       {{33, 5, 1, 1}, {33, 5, 1, 1}, 4, 4, 4, 0, true},
+        {{100, 3, 2, 2}, {100, 1, 2, 1}, 1, 0, 4, 0, false},    {{257, 4, 3, 1}, {1, 4, 1, 1}, 0, 0, 1, 0, false},
+        {{64, 4, 1, 1}, {16, 2, 1, 1}, 0, 0, 0, 0, false},      {{192, 4, 1, 1}, {64, 2, 1, 1}, 0, 4, 1, 0, false},
+        {{96, 6, 1, 1}, {3, 1, 1, 1}, 4, 0, 0, 0, false},       {{48, 7, 2, 1}, {48, 7, 2, 1}, 2, 0, 0, 0, false},
+        {{48, 7, 2, 1}, {48, 7, 2, 1}, 0, 3, 2, 0, false},      {{48, 7, 2, 1}, {48, 1, 2, 1}, 3, 0, 3, 0, true},
+        {{1000, 3, 1, 1}, {1000, 3, 1, 1}, 4, 0, 0, 1, false},  {{1000, 3, 1, 1}, {1000, 3, 1, 1}, 0, 4, 0, 2, true},
+        {{70, 3, 2, 1}, {70, 1, 1, 1}, 3, 0, 0, 1, false},      {{2048, 17, 1, 1}, {2048, 1, 1, 1}, 0, 0, 0, 0, false},
+        {{31, 2, 3, 4}, {31, 2, 3, 4}, 1, 1, 1, 0, true},       {{200, 2, 3, 4}, {1, 1, 1, 1}, 4, 2, 0, 0, false},
+        {{40, 2, 1, 1}, {1, 2, 1, 1}, 2, 0, 0, 0, false},       {{129, 40, 1, 1}, {129, 40, 1, 1}, 0, 0, 4, 0, true},
+    };
+    for (uint32_t op = HTP_OP_ADD; op <= HTP_OP_DIV; op++) {
+        for (uint32_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+            run_shape(c, op, HTP_TYPE_F32, &shapes[i]);
+            run_shape(c, op, HTP_TYPE_F16, &shapes[i]);
+        }
+    }
+    refuses(c);
+}

@@ -1,0 +1,90 @@
+/*
+ * How a group is quantised without a reduction per block: 32 vectors are 32 blocks.
+ *   - Dealing a pair of vectors by words and taking the larger leaves the pair maxima of each, in order. Five levels
+ *     (31 deals) end in one vector whose word b is the absmax of block b. Magnitudes order like integers.
+ *   - Scales and reciprocals of all 32 blocks are then single vectors.
+ *   - Word b is broadcast by vrdelta: rotate by four words for every fourth block, then four constant controls.
+ *   - x * 127 / absmax in 8.24 fixed point: keep the upper halves, add a half, keep the upper bytes = floor(x + 1/2).
+ *     Packing odd half-words, then odd bytes, keeps the order: four vectors give the 128 int8 of four blocks.
+ *   - Sums: vrmpy with ones, then the same tree with additions.
+ * Limit: word conversions and deals, both on the shift pipe, 102 packets a group.
+ */
+#include "ops/matmul/quantize.h"
+
+/* vrdelta control "every word takes word 0": byte i holds i & 0x7c */
+static const uint32_t take_word_0[32] __attribute__((aligned(128))) = {
+#define FOUR_WORDS(i) (i) * 0x01010101u, (i + 4) * 0x01010101u, (i + 8) * 0x01010101u, (i + 12) * 0x01010101u
+    FOUR_WORDS(0),  FOUR_WORDS(16), FOUR_WORDS(32), FOUR_WORDS(48),
+    FOUR_WORDS(64), FOUR_WORDS(80), FOUR_WORDS(96), FOUR_WORDS(112),
+#undef FOUR_WORDS
+};
+
+HVX_INLINE HVX_Vector pair_max(HVX_Vector a, HVX_Vector b) {
+    const HVX_VectorPair d = hvx_deal_words(a, b);
+    return Q6_Vw_vmax_VwVw(Q6_V_lo_W(d), Q6_V_hi_W(d));
+}
+
+HVX_INLINE HVX_Vector pair_sum(HVX_Vector a, HVX_Vector b) {
+    const HVX_VectorPair d = hvx_deal_words(a, b);
+    return Q6_Vw_vadd_VwVw(Q6_V_lo_W(d), Q6_V_hi_W(d));
+}
+
+/* 8 blocks -> 4 partial maxima of each */
+HVX_INLINE HVX_Vector max_of_8(const HVX_Vector *x) {
+    const HVX_Vector magnitude = hvx_splat_i32(0x7fffffff);
+    HVX_Vector m[8];
+    HVX_UNROLL
+    for (int i = 0; i < 8; i++)
+        m[i] = Q6_V_vand_VV(x[i], magnitude);
+    const HVX_Vector low = pair_max(pair_max(m[0], m[1]), pair_max(m[2], m[3]));
+    const HVX_Vector high = pair_max(pair_max(m[4], m[5]), pair_max(m[6], m[7]));
+    return pair_max(low, high);
+}
+
+/* 8.24 fixed point of x times the word of r that control selects */
+HVX_INLINE HVX_Vector to_fixed24(HVX_Vector x, HVX_Vector r, HVX_Vector control) {
+    return hvx_f32_to_fixed24(hvx_mul_f32(x, Q6_V_vrdelta_VV(r, control)));
+}
+
+HVX_NOINLINE void quantize_group(const HVX_Vector *x, uint32_t count, uint32_t zero, HVX_Vector *q,
+                                 HVX_Vector *records) {
+    const uint32_t parts = count / QUANTIZE_PAD;
+    HVX_Vector max[4];
+    HVX_UNROLL
+    for (uint32_t i = 0; i < 4; i++)
+        max[i] = i < parts ? max_of_8(x + 8 * i) : hvx_zero();
+    const HVX_Vector absmax = pair_max(pair_max(max[0], max[1]), pair_max(max[2], max[3]));
+    const HVX_Vector scale = hvx_mul_f32(absmax, hvx_splat_f32(1.0f / 127));
+
+    /* not below 2^-96 (nor above 2^96), which keeps the reciprocal normal */
+    HVX_Vector divisor = Q6_Vw_vmax_VwVw(absmax, hvx_splat_f32(0x1p-96f));
+    divisor = Q6_Vw_vmin_VwVw(divisor, hvx_splat_f32(0x1p96f));
+    HVX_Vector r = hvx_mul_f32(hvx_reciprocal_f32(divisor), hvx_splat_f32(127 * HVX_FIXED24_SCALE));
+
+    const HVX_Vector control0 = *(const HVX_Vector *)(const void *)take_word_0;
+    const HVX_Vector control1 = Q6_V_vxor_VV(control0, hvx_splat_i32(0x04040404));
+    const HVX_Vector control2 = Q6_V_vxor_VV(control0, hvx_splat_i32(0x08080808));
+    const HVX_Vector control3 = Q6_V_vxor_VV(control0, hvx_splat_i32(0x0c0c0c0c));
+    const HVX_Vector half = hvx_splat_i32(0x00800080);
+    HVX_Vector *out = q;
+    HVX_ROLLED
+    for (uint32_t i = 0; i < 2 * parts; i++) {
+        const HVX_Vector first = Q6_Vh_vpacko_VwVw(to_fixed24(x[1], r, control1), to_fixed24(x[0], r, control0));
+        const HVX_Vector second = Q6_Vh_vpacko_VwVw(to_fixed24(x[3], r, control3), to_fixed24(x[2], r, control2));
+        *out++ = Q6_Vb_vpacko_VhVh(Q6_Vh_vadd_VhVh(second, half), Q6_Vh_vadd_VhVh(first, half));
+        r = Q6_V_vror_VR(r, 16);
+        x += 4;
+    }
+
+    HVX_Vector s[8];
+    const HVX_Vector ones = hvx_splat_i32(0x01010101);
+    HVX_UNROLL
+    for (uint32_t i = 0; i < 8; i++)
+        s[i] = i < 2 * parts ? Q6_Vw_vrmpy_VbVb(q[i], ones) : hvx_zero();
+    const HVX_Vector sums = pair_sum(pair_sum(pair_sum(s[0], s[1]), pair_sum(s[2], s[3])),
+                                     pair_sum(pair_sum(s[4], s[5]), pair_sum(s[6], s[7])));
+    const HVX_Vector start = Q6_Vw_vsub_VwVw(hvx_zero(), Q6_Vw_vmpyi_VwRub(sums, (int32_t)(zero * 0x01010101u)));
+    const HVX_VectorPair pairs = Q6_W_vshuff_VVR(scale, start, -8); /* two starts, two scales, two starts, ... */
+    records[0] = Q6_V_lo_W(pairs);
+    records[1] = Q6_V_hi_W(pairs);
+}

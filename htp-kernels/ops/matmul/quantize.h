@@ -1,0 +1,36 @@
+/*
+ * Activation quantiser: f32 values -> int8 in blocks of 32.
+ *   scale = absmax / 127, q = round(x * 127 / absmax), halves up; absmax 0 gives q 0 and scale 0
+ * Scales stay f32 with their full range, so no block fades out because another block of the row is large.
+ * Values that are not finite give an infinite or NaN scale: outputs that use the block are not finite either.
+ *
+ * A row in VTCM: K int8 padded to a multiple of 256, then the records, one for two blocks.
+ */
+#ifndef MATMUL_QUANTIZE_H
+#define MATMUL_QUANTIZE_H
+
+#include "hvx/wrap.h"
+
+#define QUANTIZE_GROUP 1024 /* values that are quantised together */
+#define QUANTIZE_PAD 256    /* values are written in steps of this */
+
+/* Two blocks. start: -zero * (sum of the block's q), what an accumulator starts with so that unsigned weight quants
+ * count as signed ones. */
+struct activation_record {
+    int32_t start[2];
+    float scale[2];
+};
+#define QUANTIZE_GROUP_RECORDS (QUANTIZE_GROUP / 64)
+#define QUANTIZE_GROUP_RECORD_BYTES (QUANTIZE_GROUP_RECORDS * sizeof(struct activation_record))
+
+static inline uint64_t quantize_record_bytes(uint32_t k) {
+    return ((uint64_t)k + QUANTIZE_GROUP - 1) / QUANTIZE_GROUP * QUANTIZE_GROUP_RECORD_BYTES;
+}
+
+/*
+ * Quantises count values, a multiple of QUANTIZE_PAD up to QUANTIZE_GROUP. Writes count int8 to q and a whole group of
+ * records. All pointers are 128-byte aligned. zero: of the weight type (htp_tile_zero), at most 255.
+ */
+void quantize_group(const HVX_Vector *x, uint32_t count, uint32_t zero, HVX_Vector *q, HVX_Vector *records);
+
+#endif

@@ -1,0 +1,217 @@
+/* Sessions: start and stop, and what happens to a packet. */
+#include "runtime/runtime.h"
+
+#include <stdbool.h>
+
+#include "platform/platform.h"
+#include "runtime/aee.h"
+#include "runtime/batch.h"
+#include "runtime/libc.h"
+#include "runtime/log.h"
+#include "runtime/maps.h"
+#include "runtime/pool.h"
+
+struct htp_runtime {
+    uint32_t session_id;
+    struct platform_queue *queue;
+    struct htp_pool *pool;
+    uint8_t *vtcm;
+    size_t vtcm_size;
+    /* used by the queue's thread only */
+    struct htp_maps maps;
+    struct htp_work work;
+};
+
+void htp_parallel(struct htp_exec *exec, uint32_t n, htp_thread_fn fn, void *arg) {
+    if (exec->runtime != NULL) {
+        htp_pool_run(exec->runtime->pool, n, fn, arg);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) /* a kernel under test, without a session */
+        fn(arg, i, n);
+}
+
+/* ---- packets ---- */
+
+static bool is_empty(const struct htp_view *v) {
+    return v->ne[0] == 0 || v->ne[1] == 0 || v->ne[2] == 0 || v->ne[3] == 0;
+}
+
+static uint32_t run_op(struct htp_runtime *rt, const struct htp_op_desc *op, struct htp_fault *fault) {
+    const struct htp_slot *slots = rt->work.slots;
+    struct htp_exec exec = {
+        .runtime = rt,
+        .op = op->op,
+        .n_src = op->n_src,
+        .dst = &slots[op->dst].view,
+        .params = op->params,
+        .n_threads = htp_pool_threads(rt->pool),
+        .vtcm = rt->vtcm,
+        .vtcm_size = rt->vtcm_size,
+    };
+    if (is_empty(exec.dst))
+        return HTP_STATUS_OK;
+    for (uint32_t i = 0; i < op->n_src; i++) {
+        if (op->src[i] != HTP_NO_TENSOR)
+            exec.src[i] = &slots[op->src[i]].view;
+    }
+    const uint32_t status = htp_op_run(&exec);
+    fault->detail = exec.detail;
+    return status;
+}
+
+static uint32_t run_ops(struct htp_runtime *rt, struct htp_fault *fault, uint32_t *ops_done) {
+    const struct htp_work *work = &rt->work;
+    uint32_t status = HTP_STATUS_OK;
+    if (work->n_ops == 0)
+        return HTP_STATUS_OK;
+    const int error = platform_vtcm_begin();
+    if (error != 0) {
+        fault->detail = (uint32_t)error;
+        return HTP_STATUS_NO_VTCM;
+    }
+    for (uint32_t i = 0; i < work->n_tensors; i++) {
+        if (work->slots[i].is_read && work->slots[i].bytes > 0)
+            platform_cache_invalidate(work->slots[i].view.data, work->slots[i].bytes);
+    }
+    for (uint32_t i = 0; i < work->n_ops; i++) {
+        status = run_op(rt, &work->ops[i], fault);
+        if (status != HTP_STATUS_OK) {
+            fault->op_index = i;
+            break;
+        }
+        *ops_done = i + 1;
+    }
+    for (uint32_t i = 0; i < work->n_tensors; i++) {
+        if (work->slots[i].is_written && work->slots[i].bytes > 0)
+            platform_cache_flush(work->slots[i].view.data, work->slots[i].bytes);
+    }
+    platform_vtcm_end();
+    return status;
+}
+
+static uint32_t run_request(struct htp_runtime *rt, const struct htp_request *request, struct htp_fault *fault,
+                            uint32_t *ops_done) {
+    uint32_t status = htp_check_request(request, fault);
+    if (status != HTP_STATUS_OK)
+        return status;
+    htp_maps_begin(&rt->maps);
+    const uint8_t *commands = htp_maps_get(&rt->maps, request->fd, request->fd_size);
+    if (commands == NULL) {
+        fault->detail = HTP_NO_TENSOR; /* not a buffer of the table */
+        return HTP_STATUS_BAD_BUFFER;
+    }
+    const uint8_t *batch = commands + request->offset;
+    platform_cache_invalidate(batch, request->size);
+    status = htp_load_batch(&rt->work, &rt->maps, batch, request->size, fault);
+    return status == HTP_STATUS_OK ? run_ops(rt, fault, ops_done) : status;
+}
+
+void htp_runtime_packet(struct htp_runtime *rt, const uint8_t *message, uint32_t length,
+                        struct htp_response *response) {
+    const uint64_t begin = platform_time_us();
+    struct htp_request request = {0};
+    struct htp_fault fault = {.op_index = HTP_NO_TENSOR, .detail = 0};
+    uint32_t status = HTP_STATUS_BAD_PACKET;
+    uint32_t ops_done = 0;
+
+    if (length > 0)
+        memcpy(&request, message, length < sizeof(request) ? length : sizeof(request));
+    if (length < offsetof(struct htp_request, seq) + sizeof(request.seq))
+        request.seq = 0;
+    if (length == sizeof(request))
+        status = run_request(rt, &request, &fault, &ops_done);
+    else
+        fault.detail = length;
+    if (status != HTP_STATUS_OK)
+        HTP_WARN("session %u: batch %u failed: status %u, op %u, detail %u", (unsigned)rt->session_id,
+                 (unsigned)request.seq, (unsigned)status, (unsigned)fault.op_index, (unsigned)fault.detail);
+
+    *response = (struct htp_response){
+        .magic = HTP_RESPONSE_MAGIC,
+        .seq = request.seq,
+        .status = status,
+        .op_index = fault.op_index,
+        .ops_done = ops_done,
+        .detail = status == HTP_STATUS_OK ? 0 : fault.detail,
+        .usecs = platform_time_us() - begin,
+    };
+}
+
+/* The one place that answers, so a packet gets one response whatever becomes of it. */
+static void on_packet(void *context, const uint8_t *message, uint32_t length) {
+    struct htp_runtime *rt = context;
+    struct htp_response response;
+    htp_runtime_packet(rt, message, length, &response);
+    const int error = platform_queue_send(rt->queue, &response, sizeof(response));
+    if (error != 0)
+        HTP_ERROR("session %u: response %u not sent: error 0x%x", (unsigned)rt->session_id, (unsigned)response.seq,
+                  (unsigned)error);
+}
+
+/* ---- sessions ---- */
+
+static uint32_t choose_threads(uint32_t wanted) {
+    const uint32_t n = wanted != 0 ? wanted : platform_hvx_units();
+    return n == 0 ? 1 : htp_min_u32(n, HTP_MAX_THREADS);
+}
+
+int htp_runtime_start(struct htp_runtime **runtime, const struct htp_iface_start *args) {
+    *runtime = NULL;
+    if (args->version != HTP_WIRE_VERSION) {
+        HTP_ERROR("this DSP library speaks version %u, the host %u", HTP_WIRE_VERSION, (unsigned)args->version);
+        return HTP_AEE_BAD_VERSION;
+    }
+    struct htp_runtime *rt = calloc(1, sizeof(*rt));
+    if (rt == NULL)
+        return HTP_AEE_NO_MEMORY;
+    rt->session_id = args->session_id;
+
+    void *vtcm = NULL;
+    int error = platform_vtcm_acquire(&vtcm, &rt->vtcm_size);
+    if (error != 0)
+        goto no_vtcm;
+    rt->vtcm = vtcm;
+    platform_power_up(args->use_hmx != 0);
+    error = htp_pool_start(&rt->pool, choose_threads(args->n_hvx));
+    if (error != 0)
+        goto no_pool;
+    /* last: from here on packets arrive */
+    error = platform_queue_open(&rt->queue, args->queue_id, on_packet, rt);
+    if (error != 0)
+        goto no_queue;
+    *runtime = rt;
+    return 0;
+
+no_queue:
+    htp_pool_stop(rt->pool);
+no_pool:
+    platform_power_down();
+    platform_vtcm_release();
+no_vtcm:
+    HTP_ERROR("session %u does not start: error 0x%x", (unsigned)args->session_id, (unsigned)error);
+    free(rt);
+    return error;
+}
+
+void htp_runtime_stop(struct htp_runtime *rt) {
+    if (rt == NULL)
+        return;
+    platform_queue_close(rt->queue);
+    htp_pool_stop(rt->pool);
+    htp_maps_release(&rt->maps);
+    htp_free_work(&rt->work);
+    platform_power_down();
+    platform_vtcm_release();
+    free(rt);
+}
+
+void htp_runtime_hwinfo(const struct htp_runtime *rt, struct htp_iface_hwinfo *info) {
+    *info = (struct htp_iface_hwinfo){
+        .arch = platform_arch(),
+        .n_hvx = platform_hvx_units(),
+        .vtcm_bytes = rt == NULL ? 0 : (uint32_t)rt->vtcm_size,
+        .has_hmx = platform_has_hmx(),
+        .version = HTP_WIRE_VERSION,
+    };
+}

@@ -1,0 +1,22 @@
+/*
+ * Every op that a DSP library can run: one line here, one entry in src/ops/<family>.rs, one folder
+ * htp-kernels/ops/<family>/. A test fails when one of the three is missing.
+ * Numbers are part of the wire format: never reused, never renumbered.
+ */
+#ifndef HTP_OP_LIST_H
+#define HTP_OP_LIST_H
+
+/* X(number, NAME, family) */
+#define HTP_OP_LIST(X)      \
+    X(1, MUL_MAT, matmul)   \
+    X(2, ADD, binary)       \
+    X(3, SUB, binary)       \
+    X(4, MUL, binary)       \
+    X(5, DIV, binary)       \
+    X(6, RMS_NORM, norm)
+
+#define HTP_OP_ENUM(number, NAME, family) HTP_OP_##NAME = number,
+enum htp_op { HTP_OP_LIST(HTP_OP_ENUM) };
+#undef HTP_OP_ENUM
+
+#endif

@@ -1,0 +1,23 @@
+/* Element types and memory layouts of tensors on the wire. Numbers are never reused. */
+#ifndef HTP_TYPE_LIST_H
+#define HTP_TYPE_LIST_H
+
+/* X(number, NAME, elements of a block, bytes of a block) : ggml's own block formats */
+#define HTP_TYPE_LIST(X)    \
+    X(0, F32, 1, 4)         \
+    X(1, F16, 1, 2)         \
+    X(2, I32, 1, 4)         \
+    X(3, I64, 1, 8)         \
+    X(4, Q4_0, 32, 18)      \
+    X(5, Q8_0, 32, 34)
+
+#define HTP_TYPE_ENUM(number, NAME, elements, bytes) HTP_TYPE_##NAME = number,
+enum htp_type { HTP_TYPE_LIST(HTP_TYPE_ENUM) };
+#undef HTP_TYPE_ENUM
+
+enum htp_layout {
+    HTP_LAYOUT_ROWS = 0,  /* ggml's own layout: blocks along a row, strides nb */
+    HTP_LAYOUT_TILES = 1, /* 32x32 weight tiles, see htp/tiles.h; strides nb are ignored */
+};
+
+#endif

@@ -1,0 +1,149 @@
+//! A backend: computes graphs on the device's session.
+
+use std::ffi::c_char;
+use std::ptr;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::base::base;
+use super::bindings::*;
+use super::buffer::Buffer;
+use super::device::Device;
+use super::guard::guard;
+use super::tensor::Tensor;
+use crate::config::Config;
+use crate::dsp::MappedBuffer;
+use crate::error::Error;
+use crate::graph::{self, PlannedBatch};
+
+/// What `ggml_backend::context` points to.
+struct Backend {
+    device: &'static Device,
+    /// Shared memory that batches are written to; grows with the largest batch.
+    command: Mutex<Option<Arc<MappedBuffer>>>,
+}
+
+const GUID: ggml_guid =
+    [0x7b, 0x57, 0xdc, 0xaf, 0xde, 0x12, 0x1d, 0x49, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11];
+
+/// Makes a backend of `device`.
+pub fn create(device: &'static Device) -> ggml_backend_t {
+    static SHARED_GUID: ggml_guid = GUID;
+    let context = Box::into_raw(Box::new(Backend { device, command: Mutex::new(None) }));
+    Box::into_raw(Box::new(ggml_backend {
+        guid: ptr::from_ref(&SHARED_GUID).cast_mut(),
+        iface: VTABLE,
+        device: device.as_ptr(),
+        context: context.cast(),
+    }))
+}
+
+/// Whether a backend is one of ours.
+///
+/// # Safety
+/// `backend` is null or a live backend.
+pub unsafe fn is_ours(backend: ggml_backend_t) -> bool {
+    // SAFETY: live by this function's contract.
+    unsafe { backend.as_ref() }.is_some_and(|backend| same_function!(backend.iface.get_name, VTABLE.get_name))
+}
+
+impl Backend {
+    /// Computes a graph; returns when it is done.
+    fn compute<'a>(&self, nodes: impl Iterator<Item = Tensor<'a>> + Clone) -> Result<(), String> {
+        let config = Config::get();
+        let max_ops = if config.opsync { 1 } else { config.opbatch };
+        let batches = graph::plan(nodes.clone(), max_ops, |t| {
+            // SAFETY: a tensor of a graph lies in a live buffer, or in none.
+            let buffer = unsafe { Buffer::of(t.buffer()) }.ok_or("it is not in a buffer of this device")?;
+            buffer.place(t).map_err(|error| error.to_string())
+        })
+        .map_err(|error| error.to_string())?;
+        let mut command = self.command.lock();
+        for planned in &batches {
+            self.run(&mut command, planned).map_err(|error| match error.failed_op() {
+                Some(op) => {
+                    let node = planned.nodes.get(op).and_then(|&index| nodes.clone().nth(index));
+                    format!("{error} (op {op} of the batch, {node:?})")
+                }
+                None => error.to_string(),
+            })?;
+        }
+        Ok(())
+    }
+
+    fn run(&self, command: &mut Option<Arc<MappedBuffer>>, planned: &PlannedBatch) -> Result<(), Error> {
+        let bytes = planned.batch.encode();
+        if command.as_ref().is_none_or(|command| command.len() < bytes.len()) {
+            // The old one is unmapped first: its room may be what the new one needs.
+            *command = None;
+            *command = Some(self.device.session.allocate(bytes.len().next_power_of_two())?);
+        }
+        let Some(memory) = command else { return Ok(()) };
+        // SAFETY: the mapping has room for the bytes, and the DSP reads it only between submission and response.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), memory.as_ptr(), bytes.len()) };
+        self.device.session.run(memory, 0, bytes.len() as u32).map(|_| ())
+    }
+}
+
+static VTABLE: ggml_backend_i = ggml_backend_i {
+    get_name: Some(get_name),
+    free: Some(free),
+    set_tensor_async: None,
+    get_tensor_async: None,
+    set_tensor_2d_async: None,
+    get_tensor_2d_async: None,
+    cpy_tensor_async: None,
+    synchronize: None,
+    graph_plan_create: None,
+    graph_plan_free: None,
+    graph_plan_update: None,
+    graph_plan_compute: None,
+    graph_compute: Some(graph_compute),
+    event_record: None,
+    event_wait: None,
+    graph_optimize: None,
+};
+
+/// # Safety
+/// `raw` is one of our backends; ggml calls the functions of a vtable with nothing else.
+unsafe fn context<'a>(raw: ggml_backend_t) -> &'a Backend {
+    // SAFETY: set by `create`, freed by `free` only.
+    unsafe { &*(*raw).context.cast::<Backend>() }
+}
+
+unsafe extern "C" fn get_name(raw: ggml_backend_t) -> *const c_char {
+    // SAFETY: see `context`.
+    unsafe { context(raw) }.device.name.as_ptr()
+}
+
+unsafe extern "C" fn free(raw: ggml_backend_t) {
+    guard("free", (), || {
+        // SAFETY: ggml frees a backend once; both boxes came from `create`.
+        unsafe {
+            let backend = Box::from_raw(raw);
+            drop(Box::from_raw(backend.context.cast::<Backend>()));
+        }
+    });
+}
+
+unsafe extern "C" fn graph_compute(raw: ggml_backend_t, graph: *mut ggml_cgraph) -> ggml_status {
+    guard("graph_compute", GGML_STATUS_FAILED, || {
+        let Ok(base) = base() else { return GGML_STATUS_FAILED };
+        // SAFETY: see `context`; ggml passes a live graph, whose node array has n_nodes live tensors.
+        let (backend, nodes) = unsafe {
+            let count = usize::try_from((base.graph_n_nodes)(graph)).unwrap_or(0);
+            let nodes = (base.graph_nodes)(graph);
+            (context(raw), if count == 0 { &[] } else { std::slice::from_raw_parts(nodes, count) })
+        };
+        // SAFETY: live tensors, unchanged during the call.
+        let nodes = nodes.iter().filter_map(|&node| unsafe { Tensor::from_ptr(node) });
+        match backend.compute(nodes) {
+            Ok(()) => GGML_STATUS_SUCCESS,
+            Err(error) => {
+                log::error!("{}: {error}", backend.device.name.to_string_lossy());
+                GGML_STATUS_FAILED
+            }
+        }
+    })
+}

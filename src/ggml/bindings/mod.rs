@@ -1,0 +1,48 @@
+//! Committed bindgen output, one file per supported ggml ABI. Only `src/ggml` uses it.
+
+#[allow(
+    dead_code,
+    missing_docs,
+    non_camel_case_types,
+    non_upper_case_globals,
+    clippy::undocumented_unsafe_blocks,
+    clippy::all,
+    reason = "generated code"
+)]
+#[path = "ggml_0_25_3.rs"]
+mod v0_25_3;
+
+pub use v0_25_3::*;
+
+/// The versions of ggml whose ABI these bindings describe, as prefixes of `ggml_version()`.
+///
+/// The backend API number does not guard the layout of the vtables, the version does; patch releases keep it.
+pub const SUPPORTED_VERSIONS: &[&str] = &["0.25."];
+
+/// Ops and types whose numbers this crate relies on, with the names that ggml gives them at run time.
+pub const KNOWN_OPS: &[(ggml_op, &str)] = &[
+    (GGML_OP_NONE, "NONE"),
+    (GGML_OP_ADD, "ADD"),
+    (GGML_OP_SUB, "SUB"),
+    (GGML_OP_MUL, "MUL"),
+    (GGML_OP_DIV, "DIV"),
+    (GGML_OP_RMS_NORM, "RMS_NORM"),
+    (GGML_OP_MUL_MAT, "MUL_MAT"),
+    (GGML_OP_RESHAPE, "RESHAPE"),
+    (GGML_OP_VIEW, "VIEW"),
+    (GGML_OP_PERMUTE, "PERMUTE"),
+    (GGML_OP_TRANSPOSE, "TRANSPOSE"),
+    (GGML_OP_GLU, "GLU"),
+];
+
+/// See [`KNOWN_OPS`].
+pub const KNOWN_TYPES: &[(ggml_type, &str)] = &[
+    (GGML_TYPE_F32, "f32"),
+    (GGML_TYPE_F16, "f16"),
+    (GGML_TYPE_I32, "i32"),
+    (GGML_TYPE_I64, "i64"),
+    (GGML_TYPE_Q4_0, "q4_0"),
+    (GGML_TYPE_Q8_0, "q8_0"),
+    (GGML_TYPE_MXFP4, "mxfp4"),
+    (GGML_TYPE_BF16, "bf16"),
+];

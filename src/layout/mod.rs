@@ -1,0 +1,66 @@
+//! Weights in the layout that the kernels load: 32x32 tiles, as `include/htp/tiles.h` defines them.
+//!
+//! ggml sees its own layout, rows of blocks, through every upload and download. [`TileLayout`] says where a tensor's
+//! blocks lie in the tiles and moves bytes both ways, exactly, at any offset and size.
+//!
+//! - this file: the types and the arithmetic of sizes
+//! - `transfer`: upload, download, fill
+//! - `convert`: fresh tensors, and a whole tensor turned over in its own memory
+//! - `codec`, `word`: the packing loops that all types share; one small file a type has what differs
+//! - `parallel`: large transfers on a few threads
+//!
+//! A strip is 32 rows of a matrix in ggml's layout, a column tile the same rows as tiles. The rows that pad a matrix to
+//! whole column tiles hold zero blocks once [`TileLayout::init`] or [`TileLayout::init_padding`] has run.
+
+mod codec;
+mod convert;
+mod parallel;
+mod q4_0;
+mod q8_0;
+mod tiles;
+mod transfer;
+mod word;
+
+#[cfg(test)]
+mod tests;
+
+pub use tiles::{TileLayout, TileType};
+
+/// Rows and columns of a tile, and weights of a block.
+pub const TILE_DIM: usize = 32;
+/// Bytes of a vector.
+pub const VECTOR_BYTES: usize = 128;
+
+/// Why a transfer was refused. Nothing has been written then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LayoutError {
+    /// The bytes asked for are not all in the tensor.
+    #[error("{len} bytes at {offset} are not inside a tensor of {size} bytes")]
+    OutOfRange {
+        /// First byte asked for.
+        offset: usize,
+        /// Bytes asked for, `usize::MAX` when their number itself overflows.
+        len: usize,
+        /// Bytes of the tensor in ggml's layout.
+        size: usize,
+    },
+    /// The memory of the tiles is smaller than the tensor needs.
+    #[error("{have} bytes of memory for tiles of {need} bytes")]
+    TilesTooSmall {
+        /// Bytes passed.
+        have: usize,
+        /// [`TileLayout::tiled_bytes`].
+        need: usize,
+    },
+    /// The caller's data has fewer bytes than its sizes and strides say.
+    #[error("{have} bytes of data where sizes and strides need {need}")]
+    DataTooSmall {
+        /// Bytes passed.
+        have: usize,
+        /// Bytes needed, `usize::MAX` when their number itself overflows.
+        need: usize,
+    },
+    /// No memory for a row or a strip of rows.
+    #[error("out of memory: {0} bytes of working space")]
+    OutOfMemory(usize),
+}

@@ -1,0 +1,351 @@
+//! Tiles against the definition in `include/htp/tiles.h`, and transfers against a plain vector of ggml's bytes.
+
+#![allow(clippy::unwrap_used)]
+
+use std::ops::Range;
+
+use proptest::prelude::*;
+
+use super::{LayoutError, TileLayout, TileType};
+
+/// Bytes behind the tiles that nothing may touch.
+const GUARD: [u8; 64] = [0xa5; 64];
+
+/// The tiles of `rows` written word by word from the definition: slow, and sharing nothing with the code under test.
+fn tiles_by_definition(kind: TileType, ne: [usize; 4], rows: &[u8]) -> Vec<u8> {
+    let (block_bytes, vectors) = match kind {
+        TileType::Q4_0 => (18, 4),
+        TileType::Q8_0 => (34, 8),
+    };
+    let blocks = ne[0] / 32;
+    let block = |matrix: usize, row: usize, k: usize| -> Vec<u8> {
+        if row >= ne[1] {
+            return vec![0; block_bytes];
+        }
+        rows[((matrix * ne[1] + row) * blocks + k) * block_bytes..][..block_bytes].to_vec()
+    };
+    // The unsigned quant of element `i`: as stored for nibbles, 128 more for bytes.
+    let quant = |block: &[u8], i: usize| match kind {
+        TileType::Q4_0 if i < 16 => block[2 + i] & 15,
+        TileType::Q4_0 => block[2 + i - 16] >> 4,
+        TileType::Q8_0 => (block[2 + i] as i8 as i16 + 128) as u8,
+    };
+    let mut tiles = Vec::new();
+    for matrix in 0..ne[2] * ne[3] {
+        for column in 0..ne[1].div_ceil(32) {
+            for k in 0..blocks {
+                for vector in 0..vectors {
+                    for lane in 0..32 {
+                        let block = block(matrix, column * 32 + lane, k);
+                        for byte in 0..4 {
+                            tiles.push(match kind {
+                                TileType::Q4_0 => {
+                                    quant(&block, 8 * vector + byte) | quant(&block, 8 * vector + 4 + byte) << 4
+                                }
+                                TileType::Q8_0 => quant(&block, 4 * vector + byte),
+                            });
+                        }
+                    }
+                }
+                let last = k + 1 == blocks;
+                if k % 2 == 1 || last {
+                    for lane in 0..32 {
+                        let row = column * 32 + lane;
+                        tiles.extend(&block(matrix, row, k - k % 2)[..2]);
+                        tiles.extend(if k % 2 == 1 { block(matrix, row, k)[..2].to_vec() } else { vec![0; 2] });
+                    }
+                }
+            }
+        }
+    }
+    tiles
+}
+
+/// Bytes without a pattern that could hide an exchange.
+fn noise(len: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(2).wrapping_add(1);
+    let mut next = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 56) as u8
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+fn guarded(layout: &TileLayout) -> Vec<u8> {
+    let mut memory = noise(layout.tiled_bytes(), 99);
+    memory.extend(GUARD);
+    memory
+}
+
+fn check_guard(layout: &TileLayout, memory: &[u8]) {
+    assert_eq!(memory[layout.tiled_bytes()..], GUARD, "bytes behind the tiles were written");
+}
+
+fn kinds() -> impl Strategy<Value = TileType> {
+    prop::sample::select(TileType::ALL)
+}
+
+/// Small tensors of every form: odd and even numbers of blocks, partial strips, several matrices.
+fn layouts() -> impl Strategy<Value = TileLayout> {
+    (kinds(), 1usize..=7, 1usize..=100, 1usize..=3, 1usize..=2)
+        .prop_map(|(kind, blocks, n, ne2, ne3)| TileLayout::new(kind, [32 * blocks, n, ne2, ne3]).unwrap())
+}
+
+/// A range inside `len` bytes from two fractions of it.
+fn range(len: usize, a: f64, b: f64) -> Range<usize> {
+    let (a, b) = ((a * (len + 1) as f64) as usize, (b * (len + 1) as f64) as usize);
+    a.min(b).min(len)..a.max(b).min(len)
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Write(f64, f64, u64),
+    Fill(f64, f64, u8),
+    Read(f64, f64),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    // Ends are drawn freely, or near each other for ranges inside a row or a block.
+    let ends =
+        || prop_oneof![(0.0..1.0, 0.0..1.0), (0.0..1.0, 0.0..0.01).prop_map(|(a, d)| (a, f64::min(a + d, 0.9999)))];
+    let step = prop_oneof![
+        3 => (ends(), any::<u64>()).prop_map(|((a, b), seed)| Step::Write(a, b, seed)),
+        1 => (ends(), any::<u8>()).prop_map(|((a, b), byte)| Step::Fill(a, b, byte)),
+        2 => ends().prop_map(|(a, b)| Step::Read(a, b)),
+    ];
+    prop::collection::vec(step, 1..12)
+}
+
+proptest! {
+    #[test]
+    fn any_transfers_equal_a_vector_of_bytes(layout in layouts(), steps in steps()) {
+        let size = layout.ggml_bytes();
+        let (mut model, mut tiles) = (vec![0u8; size], guarded(&layout));
+        layout.init(&mut tiles).unwrap();
+        for step in steps {
+            match step {
+                Step::Write(a, b, seed) => {
+                    let range = range(size, a, b);
+                    let data = noise(range.len(), seed);
+                    layout.write(&mut tiles, range.start, &data).unwrap();
+                    model[range].copy_from_slice(&data);
+                }
+                Step::Fill(a, b, byte) => {
+                    let range = range(size, a, b);
+                    layout.fill(&mut tiles, range.start, range.len(), byte).unwrap();
+                    model[range].fill(byte);
+                }
+                Step::Read(a, b) => {
+                    let range = range(size, a, b);
+                    let mut out = vec![0xee; range.len()];
+                    layout.read(&tiles, range.start, &mut out).unwrap();
+                    prop_assert_eq!(&out, &model[range]);
+                }
+            }
+            prop_assert!(tiles[..layout.tiled_bytes()] == tiles_by_definition(layout.tile_type(), layout.ne(), &model));
+            check_guard(&layout, &tiles);
+        }
+        let mut all = vec![0xee; size];
+        layout.read(&tiles, 0, &mut all).unwrap();
+        prop_assert!(all == model);
+    }
+
+    #[test]
+    fn in_place_both_ways(layout in layouts(), seed: u64) {
+        let rows = noise(layout.ggml_bytes(), seed);
+        let mut memory = guarded(&layout);
+        memory[..rows.len()].copy_from_slice(&rows);
+        layout.convert_in_place(&mut memory).unwrap();
+        prop_assert!(memory[..layout.tiled_bytes()] == tiles_by_definition(layout.tile_type(), layout.ne(), &rows));
+        check_guard(&layout, &memory);
+        layout.to_rows_in_place(&mut memory).unwrap();
+        prop_assert!(memory[..rows.len()] == rows);
+        check_guard(&layout, &memory);
+    }
+
+    #[test]
+    fn padding_alone_is_enough_before_a_whole_write(layout in layouts(), seed: u64, piece in 1usize..5000) {
+        let rows = noise(layout.ggml_bytes(), seed);
+        let mut tiles = guarded(&layout);
+        layout.init_padding(&mut tiles).unwrap();
+        for (index, data) in rows.chunks(piece).enumerate() {
+            layout.write(&mut tiles, index * piece, data).unwrap();
+        }
+        prop_assert!(tiles[..layout.tiled_bytes()] == tiles_by_definition(layout.tile_type(), layout.ne(), &rows));
+        check_guard(&layout, &tiles);
+    }
+
+    #[test]
+    fn two_dimensional_transfers(
+        layout in layouts(), seed: u64, copies in 0usize..6, size in 0usize..200, gap in 0usize..100, data_gap in 0usize..9,
+    ) {
+        let (stride, data_stride) = (size + gap, size + data_gap);
+        let span = copies.saturating_sub(1) * stride + size;
+        prop_assume!(span <= layout.ggml_bytes());
+        let offset = (seed as usize) % (layout.ggml_bytes() - span + 1);
+        let mut model = noise(layout.ggml_bytes(), seed);
+        let mut tiles = guarded(&layout);
+        layout.init(&mut tiles).unwrap();
+        layout.write(&mut tiles, 0, &model).unwrap();
+        let data = noise(copies * data_stride, !seed);
+        layout.write_2d(&mut tiles, offset, size, copies, stride, &data, data_stride).unwrap();
+        let mut expected = vec![7; data.len()];
+        for i in 0..copies {
+            model[offset + i * stride..][..size].copy_from_slice(&data[i * data_stride..][..size]);
+            expected[i * data_stride..][..size].copy_from_slice(&data[i * data_stride..][..size]);
+        }
+        let mut all = vec![0; model.len()];
+        layout.read(&tiles, 0, &mut all).unwrap();
+        prop_assert!(all == model);
+        let mut out = vec![7; data.len()];
+        layout.read_2d(&tiles, offset, size, copies, stride, &mut out, data_stride).unwrap();
+        prop_assert!(out == expected, "bytes between the pieces stay");
+    }
+
+    #[test]
+    fn views_start_where_their_rows_are(layout in layouts(), at in 0.0..1.0f64) {
+        let [_, n, ne2, ne3] = layout.ne();
+        let row = ((n * ne2 * ne3) as f64 * at) as usize;
+        let offset = row * layout.row_bytes();
+        let found = layout.rows_offset(offset);
+        prop_assert_eq!(found.is_some(), row % n % 32 == 0);
+        prop_assert_eq!(layout.rows_offset(offset + 1), None);
+        if let Some(found) = found {
+            let rows = noise(layout.ggml_bytes(), 5);
+            let mut tiles = guarded(&layout);
+            layout.init(&mut tiles).unwrap();
+            layout.write(&mut tiles, 0, &rows).unwrap();
+            // The rest of the matrix as a tensor of its own has the tiles that the view points at.
+            let ne = [layout.ne()[0], n - row % n, 1, 1];
+            let expected = tiles_by_definition(layout.tile_type(), ne, &rows[offset..][..ne[1] * layout.row_bytes()]);
+            prop_assert!(tiles[found..][..expected.len()] == expected);
+        }
+    }
+}
+
+#[test]
+fn several_threads_do_the_same() {
+    // More than the size from which threads are used, with an end of each kind.
+    for &kind in TileType::ALL {
+        let ne = [32 * 33, 32 * 40 + 5, 2, 2];
+        let one = TileLayout::new(kind, ne).unwrap().with_threads(1);
+        let three = one.with_threads(3);
+        let rows = noise(one.ggml_bytes(), 3);
+        assert!(rows.len() > 5 << 19, "enough for every transfer below");
+        let (mut serial, mut parallel) = (guarded(&one), guarded(&one));
+        for (layout, tiles) in [(&one, &mut serial), (&three, &mut parallel)] {
+            layout.init(tiles).unwrap();
+            layout.write(tiles, 12_345, &rows[12_345..rows.len() - 777]).unwrap();
+            layout.fill(tiles, 100, 2_500_000, 0x3c).unwrap();
+            check_guard(layout, tiles);
+        }
+        assert!(serial == parallel);
+        let (mut from_one, mut from_three) = (vec![0; rows.len() - 51], vec![1; rows.len() - 51]);
+        one.read(&serial, 50, &mut from_one).unwrap();
+        three.read(&serial, 50, &mut from_three).unwrap();
+        assert!(from_one == from_three);
+        assert!(from_one[2_500_100 - 50..rows.len() - 777 - 50] == rows[2_500_100..rows.len() - 777]);
+    }
+}
+
+#[test]
+fn sizes() {
+    // 2 K-blocks, 3 column tiles: ggml's bytes and padding for 30 rows more.
+    let layout = TileLayout::new(TileType::Q4_0, [64, 66, 1, 1]).unwrap();
+    assert_eq!(layout.ggml_bytes(), 66 * 36);
+    assert_eq!(layout.column_bytes(), 32 * 36);
+    assert_eq!(layout.matrix_bytes(), 96 * 36);
+    assert_eq!(layout.tiled_bytes(), 96 * 36);
+    // An odd block has a scale vector of its own: 64 bytes of padding a column tile.
+    let layout = TileLayout::new(TileType::Q8_0, [96, 32, 2, 3]).unwrap();
+    assert_eq!(layout.column_bytes(), 32 * 3 * 34 + 64);
+    assert_eq!(layout.tiled_bytes(), 6 * (32 * 3 * 34 + 64));
+}
+
+#[test]
+fn impossible_tensors_have_no_layout() {
+    for ne in [[31, 1, 1, 1], [33, 32, 1, 1], [0, 32, 1, 1], [32, 0, 1, 1], [32, 32, 0, 1], [32, 32, 1, 0]] {
+        assert_eq!(TileLayout::new(TileType::Q4_0, ne), None, "{ne:?}");
+    }
+    let huge = usize::MAX / 32 * 32;
+    for ne in [
+        [huge, 1, 1, 1],
+        [32, usize::MAX, 1, 1],
+        [32, 1, usize::MAX, 1],
+        [32, 1, 1, usize::MAX],
+        [32, 32, 1 << (usize::BITS / 2), 1 << (usize::BITS / 2)],
+        [1 << (usize::BITS / 2), 1 << (usize::BITS / 2 - 1), 2, 1],
+        [32, 1, 1 << (usize::BITS - 10), 1],
+    ] {
+        for &kind in TileType::ALL {
+            assert_eq!(TileLayout::new(kind, ne), None, "{ne:?}");
+        }
+    }
+}
+
+#[test]
+fn refusals_write_nothing() {
+    let layout = TileLayout::new(TileType::Q8_0, [64, 40, 1, 1]).unwrap();
+    let size = layout.ggml_bytes();
+    let before = guarded(&layout);
+    let mut tiles = before.clone();
+    let outside = |offset, len| LayoutError::OutOfRange { offset, len, size };
+    assert_eq!(layout.write(&mut tiles, size - 9, &[1; 10]), Err(outside(size - 9, 10)));
+    assert_eq!(layout.write(&mut tiles, usize::MAX, &[1; 10]), Err(outside(usize::MAX, 10)));
+    assert_eq!(layout.write(&mut tiles, size + 1, &[]), Err(outside(size + 1, 0)));
+    assert_eq!(layout.fill(&mut tiles, 1, size, 7), Err(outside(1, size)));
+    assert_eq!(layout.fill(&mut tiles, 1, usize::MAX, 7), Err(outside(1, usize::MAX)));
+    assert_eq!(layout.read(&tiles, size, &mut [0]), Err(outside(size, 1)));
+
+    let (have, need) = (layout.tiled_bytes() - 1, layout.tiled_bytes());
+    let small = Err(LayoutError::TilesTooSmall { have, need });
+    assert_eq!(layout.write(&mut tiles[..have], 0, &[1]), small);
+    assert_eq!(layout.fill(&mut tiles[..have], 0, 1, 1), small);
+    assert_eq!(layout.read(&tiles[..have], 0, &mut [0]), small);
+    assert_eq!(layout.init(&mut tiles[..have]), small);
+    assert_eq!(layout.init_padding(&mut tiles[..have]), small);
+    assert_eq!(layout.convert_in_place(&mut tiles[..have]), small);
+    assert_eq!(layout.to_rows_in_place(&mut tiles[..have]), small);
+
+    // The third piece ends one byte behind the tensor, or behind the data.
+    let data = [1; 30];
+    assert_eq!(layout.write_2d(&mut tiles, size - 209, 10, 3, 100, &data, 10), Err(outside(size - 9, 10)));
+    let short = Err(LayoutError::DataTooSmall { have: 29, need: 30 });
+    assert_eq!(layout.write_2d(&mut tiles, 0, 10, 3, 100, &data[..29], 10), short);
+    assert_eq!(layout.read_2d(&tiles, 0, 10, 3, 100, &mut [0; 29], 10), short);
+    assert!(layout.write_2d(&mut tiles, 0, 10, 3, usize::MAX / 2 + 1, &data, 10).is_err());
+    assert!(layout.write_2d(&mut tiles, 0, 10, 3, 10, &data, usize::MAX / 2 + 1).is_err());
+    assert!(tiles == before);
+    // At the very end there is room for nothing, which is allowed.
+    assert_eq!(layout.write(&mut tiles, size, &[]), Ok(()));
+    assert_eq!(layout.write_2d(&mut tiles, 0, 10, 0, 0, &[], 0), Ok(()));
+    assert!(tiles == before);
+}
+
+#[test]
+fn the_header_lists_these_types() {
+    let header = include_str!("../../include/htp/tiles.h");
+    let define = |name: &str| -> usize {
+        let line = header.lines().find(|line| line.starts_with(&format!("#define {name} "))).unwrap();
+        line.split_whitespace().nth(2).unwrap().parse().unwrap()
+    };
+    assert_eq!(define("HTP_TILE_DIM"), super::TILE_DIM);
+    assert_eq!(define("HTP_TILE_VECTOR"), super::VECTOR_BYTES);
+
+    let lines = header.lines().skip_while(|line| !line.starts_with("#define HTP_TILE_TYPE_LIST(X)"));
+    let listed: Vec<(String, usize, usize)> = lines
+        .skip(1)
+        .map_while(|line| line.trim().strip_prefix("X("))
+        .map(|line| {
+            let mut fields = line.split(')').next().unwrap().split(',').map(str::trim);
+            let mut field = || fields.next().unwrap();
+            (field().to_string(), field().parse().unwrap(), field().parse().unwrap())
+        })
+        .collect();
+    let ours: Vec<(String, usize, usize)> =
+        TileType::ALL.iter().map(|t| (t.name().to_string(), t.quant_vectors(), t.quant_bias() as usize)).collect();
+    assert_eq!(listed, ours);
+    for kind in TileType::ALL {
+        assert_eq!(kind.scale_group(), define("HTP_TILE_SCALE_GROUP"), "{}", kind.name());
+    }
+}

@@ -1,0 +1,205 @@
+//! The types that have tiles, and the sizes and places of a tensor in them.
+
+use super::codec::Format;
+use super::q4_0::Q4_0;
+use super::q8_0::Q8_0;
+use super::{parallel, LayoutError, TILE_DIM, VECTOR_BYTES};
+
+/// A type of weights that the kernels load as tiles: the list of `include/htp/tiles.h`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TileType {
+    /// 4-bit quants with an f16 scale a block of 32.
+    Q4_0,
+    /// 8-bit quants with an f16 scale a block of 32.
+    Q8_0,
+}
+
+static Q4_0_FORMAT: Format = Format::of::<4, Q4_0>();
+static Q8_0_FORMAT: Format = Format::of::<8, Q8_0>();
+
+impl TileType {
+    /// Every type.
+    pub const ALL: &'static [TileType] = &[TileType::Q4_0, TileType::Q8_0];
+
+    /// The name in ggml and in `include/htp/tiles.h`.
+    pub fn name(self) -> &'static str {
+        match self {
+            TileType::Q4_0 => "Q4_0",
+            TileType::Q8_0 => "Q8_0",
+        }
+    }
+
+    /// Bytes of a block of 32 weights in ggml's layout.
+    pub fn block_bytes(self) -> usize {
+        self.format().block_bytes
+    }
+
+    /// Vectors of quants of a 32x32 tile.
+    pub fn quant_vectors(self) -> usize {
+        self.format().quant_vectors
+    }
+
+    /// What is added to a quant to make it unsigned.
+    pub fn quant_bias(self) -> u8 {
+        self.format().quant_bias
+    }
+
+    /// K-blocks that share a scale vector.
+    pub fn scale_group(self) -> usize {
+        self.format().scale_group
+    }
+
+    pub(super) fn format(self) -> &'static Format {
+        match self {
+            TileType::Q4_0 => &Q4_0_FORMAT,
+            TileType::Q8_0 => &Q8_0_FORMAT,
+        }
+    }
+}
+
+/// The tile layout of one tensor of weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TileLayout {
+    kind: TileType,
+    ne: [usize; 4],
+    threads: usize,
+}
+
+impl TileLayout {
+    /// The layout of a contiguous tensor with ggml's dimensions `ne` = K, N, and two more of matrices.
+    ///
+    /// `None` when there is none: K is not a multiple of 32, a dimension is zero, or the size overflows.
+    pub fn new(kind: TileType, ne: [usize; 4]) -> Option<TileLayout> {
+        if ne.contains(&0) || ne[0] % TILE_DIM != 0 {
+            return None;
+        }
+        let layout = TileLayout { kind, ne, threads: parallel::default_threads() };
+        let (format, blocks) = (kind.format(), layout.blocks());
+        let scales = blocks.div_ceil(format.scale_group).checked_mul(format.scale_vectors)?;
+        let vectors = blocks.checked_mul(format.quant_vectors)?.checked_add(scales)?;
+        let columns = layout.columns().checked_mul(ne[2])?.checked_mul(ne[3])?;
+        let bytes = vectors.checked_mul(VECTOR_BYTES)?.checked_mul(columns)?;
+        // Tiles are never smaller than ggml's rows, so every other size and offset fits too.
+        (bytes <= isize::MAX as usize).then_some(layout)
+    }
+
+    /// The same layout with transfers on at most `threads` threads, the caller's included. Without this call, as many
+    /// as the machine runs at once, up to four.
+    pub fn with_threads(self, threads: usize) -> TileLayout {
+        TileLayout { threads, ..self }
+    }
+
+    /// The type of the weights.
+    pub fn tile_type(&self) -> TileType {
+        self.kind
+    }
+
+    /// ggml's dimensions.
+    pub fn ne(&self) -> [usize; 4] {
+        self.ne
+    }
+
+    /// Bytes of the whole tensor in ggml's layout.
+    pub fn ggml_bytes(&self) -> usize {
+        self.row_bytes() * self.ne[1] * self.matrices()
+    }
+
+    /// Bytes of the whole tensor in tiles, padding included: never less than [`TileLayout::ggml_bytes`].
+    pub fn tiled_bytes(&self) -> usize {
+        self.matrix_bytes() * self.matrices()
+    }
+
+    /// Bytes of a matrix in tiles.
+    pub fn matrix_bytes(&self) -> usize {
+        self.column_bytes() * self.columns()
+    }
+
+    /// Bytes of a column tile: 32 rows.
+    pub fn column_bytes(&self) -> usize {
+        let format = self.kind.format();
+        let scales = self.blocks().div_ceil(format.scale_group) * format.scale_vectors;
+        VECTOR_BYTES * (self.blocks() * format.quant_vectors + scales)
+    }
+
+    /// Bytes of a row in ggml's layout.
+    pub fn row_bytes(&self) -> usize {
+        self.blocks() * self.kind.block_bytes()
+    }
+
+    /// Where in the tiles a view begins that starts at ggml's byte `offset`: a kernel can read rows from there on.
+    ///
+    /// `None` unless that is the first byte of a strip of 32 rows, counted from the start of a matrix.
+    pub fn rows_offset(&self, offset: usize) -> Option<usize> {
+        let row = offset / self.row_bytes();
+        let starts_strip = offset % self.row_bytes() == 0 && row % self.ne[1] % TILE_DIM == 0;
+        (starts_strip && offset < self.ggml_bytes()).then(|| self.strip_at(offset) * self.column_bytes())
+    }
+
+    /// Blocks of a row.
+    pub(super) fn blocks(&self) -> usize {
+        self.ne[0] / TILE_DIM
+    }
+
+    /// Strips of a matrix, which is also its column tiles.
+    pub(super) fn columns(&self) -> usize {
+        self.ne[1].div_ceil(TILE_DIM)
+    }
+
+    pub(super) fn matrices(&self) -> usize {
+        self.ne[2] * self.ne[3]
+    }
+
+    /// Strips of the whole tensor.
+    pub(super) fn strips(&self) -> usize {
+        self.columns() * self.matrices()
+    }
+
+    /// Rows of strip `strip`, counted over all matrices: 32 but in the last strip of a matrix.
+    pub(super) fn strip_rows(&self, strip: usize) -> usize {
+        TILE_DIM.min(self.ne[1] - strip % self.columns() * TILE_DIM)
+    }
+
+    /// ggml's first byte of strip `strip`.
+    pub(super) fn strip_start(&self, strip: usize) -> usize {
+        let (matrix, strip) = (strip / self.columns(), strip % self.columns());
+        (matrix * self.ne[1] + strip * TILE_DIM) * self.row_bytes()
+    }
+
+    /// The strip that holds ggml's byte `offset`.
+    pub(super) fn strip_at(&self, offset: usize) -> usize {
+        let row = offset / self.row_bytes();
+        row / self.ne[1] * self.columns() + row % self.ne[1] / TILE_DIM
+    }
+
+    /// At most how many threads transfers use.
+    pub(super) fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Refuses bytes outside the tensor, and tiles that are too small for it.
+    pub(super) fn check(&self, tiles: &[u8], offset: usize, len: usize) -> Result<(), LayoutError> {
+        self.check_tiles(tiles)?;
+        let size = self.ggml_bytes();
+        match offset.checked_add(len) {
+            Some(end) if end <= size => Ok(()),
+            _ => Err(LayoutError::OutOfRange { offset, len, size }),
+        }
+    }
+
+    /// Refuses tiles that are too small for the tensor.
+    pub(super) fn check_tiles(&self, tiles: &[u8]) -> Result<(), LayoutError> {
+        let (have, need) = (tiles.len(), self.tiled_bytes());
+        if have < need {
+            return Err(LayoutError::TilesTooSmall { have, need });
+        }
+        Ok(())
+    }
+}
+
+/// `len` bytes of working space, all `byte`; an error instead of an abort when memory is short.
+pub(super) fn scratch(len: usize, byte: u8) -> Result<Vec<u8>, LayoutError> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(len).map_err(|_| LayoutError::OutOfMemory(len))?;
+    bytes.resize(len, byte);
+    Ok(bytes)
+}

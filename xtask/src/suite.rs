@@ -1,0 +1,372 @@
+//! `cargo xtask test`: every check of the project, one stage after the other.
+
+use std::time::Instant;
+
+use anyhow::{bail, Context, Result};
+
+use crate::device::{Device, Driver};
+use crate::llama::Llama;
+use crate::packages::{self, Package};
+use crate::progress::Progress;
+use crate::repo::{Dist, Repo};
+use crate::{demo, kl, loader, model, ops, process};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Run only these stages (and none that they need)
+    #[arg(long, value_name = "STAGE", conflicts_with = "skip")]
+    only: Vec<String>,
+    /// Leave these stages out
+    #[arg(long, value_name = "STAGE")]
+    skip: Vec<String>,
+    /// Say which stages there are
+    #[arg(long)]
+    list: bool,
+}
+
+/// Individual tests of a stage.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Counts {
+    pub passed: u64,
+    pub failed: u64,
+    pub skipped: u64,
+}
+
+impl Counts {
+    fn one(passed: bool) -> Counts {
+        Counts { passed: passed.into(), failed: (!passed).into(), skipped: 0 }
+    }
+
+    fn add(&mut self, other: Counts) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+    }
+}
+
+/// What a stage reports: counts, and text for the user when something failed or was left out.
+struct Outcome {
+    counts: Counts,
+    text: String,
+}
+
+impl Outcome {
+    fn passed() -> Result<Outcome> {
+        Ok(Outcome { counts: Counts::one(true), text: String::new() })
+    }
+
+    fn skipped(why: &str) -> Result<Outcome> {
+        Ok(Outcome { counts: Counts { skipped: 1, ..Counts::default() }, text: why.to_owned() })
+    }
+}
+
+/// One check. To add one, add a line to [`STAGES`].
+struct Stage {
+    name: &'static str,
+    about: &'static str,
+    /// Stages without whose success this one says nothing
+    needs: &'static [&'static str],
+    run: fn(&Suite) -> Result<Outcome>,
+}
+
+/// In the order they run: quick ones first.
+const STAGES: &[Stage] = &[
+    Stage { name: "fmt", about: "the code is formatted", needs: &[], run: fmt },
+    Stage { name: "clippy", about: "no lint warns", needs: &[], run: clippy },
+    Stage { name: "build", about: "plug-in and simulator build in release", needs: &[], run: build },
+    Stage { name: "bindings", about: "generated files are current", needs: &[], run: bindings },
+    Stage { name: "kernels", about: "HVX kernels against scalar ones", needs: &["build"], run: kernels },
+    Stage { name: "cargo-test", about: "unit and integration tests", needs: &["build"], run: cargo_test },
+    Stage { name: "loader", about: "the ways to load the plug-in", needs: &["build"], run: loader_tests },
+    Stage { name: "ops", about: "every claimed op against the CPU", needs: &["build"], run: all_ops },
+    Stage { name: "answer", about: "the demo's answer", needs: &["build"], run: answer },
+    Stage { name: "kl", about: "token probabilities against the CPU", needs: &["build"], run: divergence },
+];
+
+/// What the stages share.
+struct Suite {
+    repo: Repo,
+    llama: Llama,
+}
+
+impl Suite {
+    fn dist(&self) -> Dist {
+        self.repo.dist()
+    }
+
+    fn htp(&self) -> Device {
+        Device::Htp { dist: self.dist(), driver: Driver::Simulator, engine: None }
+    }
+}
+
+pub fn main(args: &Args) -> Result<bool> {
+    if args.list {
+        for stage in STAGES {
+            println!("{:<12} {}", stage.name, stage.about);
+        }
+        return Ok(true);
+    }
+    for name in args.only.iter().chain(&args.skip) {
+        if !STAGES.iter().any(|stage| stage.name == name) {
+            bail!("there is no stage {name}; `cargo xtask test --list` names them");
+        }
+    }
+    let needed: Vec<&Package> = packages::BASE.iter().chain([&packages::LIBCLANG]).collect();
+    packages::ensure(needed)?;
+    let context = Suite { repo: Repo::find()?, llama: Llama::get()? };
+    // Fetched and converted before the first stage, so that no stage's time holds a download.
+    model::get(&context.llama, None, None)?;
+
+    let selected = STAGES.iter().filter(|stage| {
+        (args.only.is_empty() || args.only.iter().any(|name| name == stage.name))
+            && !args.skip.iter().any(|name| name == stage.name)
+    });
+    let mut total = Counts::default();
+    let mut failed = Vec::new();
+    let mut lines = Vec::new();
+    for stage in selected {
+        let started = Instant::now();
+        let outcome = match stage.needs.iter().find(|name| failed.contains(*name)) {
+            Some(name) => Outcome::skipped(&format!("not run: {name} failed")),
+            None => (stage.run)(&context),
+        };
+        let outcome =
+            outcome.unwrap_or_else(|error| Outcome { counts: Counts::one(false), text: format!("{error:#}") });
+        let counts = outcome.counts;
+        let word = match counts {
+            Counts { failed: 1.., .. } => "FAILED",
+            Counts { passed: 0, .. } => "skipped",
+            _ => "ok",
+        };
+        if counts.failed > 0 {
+            failed.push(stage.name);
+        }
+        if !outcome.text.is_empty() {
+            println!("{}: {}", stage.name, outcome.text.trim_end());
+        }
+        let line = format!(
+            "{word:<8} {:<12} {:>8.1} s  {}  ({} passed, {} failed)",
+            stage.name,
+            started.elapsed().as_secs_f64(),
+            stage.about,
+            counts.passed,
+            counts.failed
+        );
+        println!("{line}");
+        lines.push(line);
+        total.add(counts);
+    }
+    println!("\n{}\n\n{}", lines.join("\n"), summary(total));
+    Ok(total.failed == 0)
+}
+
+/// The closing line, in the form that test runners share.
+fn summary(total: Counts) -> String {
+    let skipped = if total.skipped > 0 { format!(", {} skipped", total.skipped) } else { String::new() };
+    format!("{} passed, {} failed{skipped}", total.passed, total.failed)
+}
+
+/// Runs a cargo command with its output in the stage's log.
+fn cargo(context: &Suite, stage: &str, args: &[&str], on_line: impl FnMut(&str)) -> Result<()> {
+    let log = context.repo.log(stage);
+    process::new_log(&log)?;
+    let progress = Progress::spinner(stage);
+    process::logged(&mut context.repo.cargo(args), &log, on_line)?;
+    progress.clear();
+    Ok(())
+}
+
+fn fmt(context: &Suite) -> Result<Outcome> {
+    if !packages::quiet("rustfmt", &["--version"]) {
+        return Outcome::skipped("rustfmt is not installed: rustup component add rustfmt");
+    }
+    cargo(context, "fmt", &["fmt", "--all", "--check"], |_| ())?;
+    Outcome::passed()
+}
+
+fn clippy(context: &Suite) -> Result<Outcome> {
+    if !packages::quiet("cargo-clippy", &["--version"]) {
+        return Outcome::skipped("clippy is not installed: rustup component add clippy");
+    }
+    let args = ["clippy", "--workspace", "--all-targets", "--features", "xtask/bindings", "--", "-D", "warnings"];
+    cargo(context, "clippy", &args, |_| ())?;
+    Outcome::passed()
+}
+
+fn build(context: &Suite) -> Result<Outcome> {
+    context.repo.build()?;
+    Outcome::passed()
+}
+
+fn bindings(context: &Suite) -> Result<Outcome> {
+    let args = ["run", "--package", "xtask", "--features", "bindings", "--", "bindings", "--check"];
+    cargo(context, "bindings", &args, |_| ())?;
+    Outcome::passed()
+}
+
+/// Arguments of the kernel check program.
+const CHECK: [&str; 6] = ["run", "--release", "--package", "htp-kernels", "--bin", "htp-check"];
+
+fn kernels(context: &Suite) -> Result<Outcome> {
+    let mut counts = None;
+    cargo(context, "kernels", &CHECK, |line| counts = closing_line(line).or(counts))?;
+    Ok(Outcome { counts: counts.unwrap_or(Counts::one(true)), text: String::new() })
+}
+
+/// `cargo xtask check`: the same program with its output on the terminal.
+pub fn check_kernels(family: Option<&str>) -> Result<bool> {
+    let mut command = Repo::find()?.cargo(&CHECK);
+    command.args(family.iter().flat_map(|family| ["--", family]));
+    Ok(command.status()?.success())
+}
+
+/// `12 passed, 0 failed`, with `, 1 skipped` behind it or a word and a colon in front.
+fn closing_line(line: &str) -> Option<Counts> {
+    let line = line.rsplit_once(": ").map_or(line, |(_, rest)| rest);
+    let mut counts = Counts::default();
+    let mut parts = 0;
+    for part in line.trim().split(", ") {
+        let (number, what) = part.split_once(' ')?;
+        let number = number.parse().ok()?;
+        match what {
+            "passed" => counts.passed = number,
+            "failed" => counts.failed = number,
+            "skipped" => counts.skipped = number,
+            _ => return None,
+        }
+        parts += 1;
+    }
+    (parts >= 2).then_some(counts)
+}
+
+fn cargo_test(context: &Suite) -> Result<Outcome> {
+    let log = context.repo.log("cargo-test");
+    process::new_log(&log)?;
+    let progress = Progress::spinner("cargo test");
+    let mut command = context.repo.cargo(&["test", "--workspace", "--release", "--no-fail-fast"]);
+    // Integration tests start llama.cpp's programs and load what the build stage made.
+    command
+        .env("GGML_HEXAGON_TEST_BIN", &context.llama.bin)
+        .env("GGML_HEXAGON_TEST_DIST", context.repo.out().join("dist"));
+    let mut counts = Counts::default();
+    let end = process::watch(&mut command, &log, process::STALL, process::Lines::Both, |line| {
+        if let Some(result) = test_result(line) {
+            counts.add(result);
+        }
+    })?;
+    progress.clear();
+    let mut text = String::new();
+    if !end.success() {
+        // A crash or a compile error has no count of its own.
+        counts.failed = counts.failed.max(1);
+        text =
+            format!("cargo test failed ({end})\n{}\nThe whole output is in {}", process::tail(&log, 40), log.display());
+    }
+    Ok(Outcome { counts, text })
+}
+
+/// `test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s`
+fn test_result(line: &str) -> Option<Counts> {
+    let (_, numbers) = line.strip_prefix("test result: ")?.split_once(". ")?;
+    let mut counts = Counts::default();
+    for part in numbers.split(';') {
+        match part.trim().split_once(' ') {
+            Some((number, "passed")) => counts.passed = number.parse().ok()?,
+            Some((number, "failed")) => counts.failed = number.parse().ok()?,
+            Some((number, "ignored")) => counts.skipped = number.parse().ok()?,
+            _ => {}
+        }
+    }
+    Some(counts)
+}
+
+fn loader_tests(context: &Suite) -> Result<Outcome> {
+    let mut outcome = Outcome { counts: Counts::default(), text: String::new() };
+    for (name, test) in loader::TESTS {
+        let result = test(&context.repo, &context.llama, &context.dist());
+        outcome.counts.add(Counts::one(result.is_ok()));
+        if let Err(error) = result {
+            outcome.text += &format!("{name}: {error:#}\n");
+        }
+    }
+    Ok(outcome)
+}
+
+fn all_ops(context: &Suite) -> Result<Outcome> {
+    let report = ops::run(&context.repo, &context.llama, &context.htp(), &ops::Args::default())?;
+    let counts = Counts { passed: report.total(|op| op.passed), failed: report.failures.len() as u64, skipped: 0 };
+    if report.total(|op| op.claimed) == 0 {
+        bail!("the plug-in claims no op at all");
+    }
+    Ok(Outcome { counts, text: ops::table(&report) })
+}
+
+/// The answer must be readable and right, and the same on every run.
+fn answer(context: &Suite) -> Result<Outcome> {
+    let model = model::get(&context.llama, None, None)?;
+    let log = context.repo.log("answer");
+    process::new_log(&log)?;
+    let progress = Progress::spinner("asking the model");
+    let ask = || {
+        let command = demo::completion(&context.llama, &context.htp(), &model, "What is the capital of France?", 24);
+        demo::answer(command, &log, &mut std::io::sink()).context("the model gave no answer")
+    };
+    let (first, second) = (ask()?, ask()?);
+    progress.clear();
+    if !first.contains("Paris") {
+        bail!("the answer is not the expected one: {first:?}");
+    }
+    if first != second {
+        bail!("two runs gave two answers: {first:?} and {second:?}");
+    }
+    Outcome::passed()
+}
+
+fn divergence(context: &Suite) -> Result<Outcome> {
+    let args = kl::Args::default();
+    let divergence = kl::run(&context.repo, &context.llama, &context.htp(), &args)?;
+    Ok(Outcome { counts: Counts::one(kl::passes(&divergence, &args)), text: kl::describe(&divergence, &args) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_cargo_test() {
+        let line = "test result: FAILED. 12 passed; 2 failed; 1 ignored; 0 measured; 3 filtered out; finished in 0.02s";
+        assert_eq!(test_result(line), Some(Counts { passed: 12, failed: 2, skipped: 1 }));
+        assert_eq!(test_result("test a::b ... ok"), None);
+    }
+
+    #[test]
+    fn closing_lines() {
+        assert_eq!(closing_line("12 passed, 0 failed"), Some(Counts { passed: 12, failed: 0, skipped: 0 }));
+        assert_eq!(
+            closing_line("check: 3 passed, 1 failed, 2 skipped"),
+            Some(Counts { passed: 3, failed: 1, skipped: 2 })
+        );
+        assert_eq!(closing_line("12 passed"), None);
+        assert_eq!(closing_line("rope 3 of 4 passed, 1 failed"), None);
+    }
+
+    #[test]
+    fn the_last_line() {
+        assert_eq!(summary(Counts { passed: 3, failed: 0, skipped: 0 }), "3 passed, 0 failed");
+        assert_eq!(summary(Counts { passed: 3, failed: 1, skipped: 2 }), "3 passed, 1 failed, 2 skipped");
+    }
+
+    #[test]
+    fn stages_are_well_formed() {
+        for (index, stage) in STAGES.iter().enumerate() {
+            assert!(!STAGES[..index].iter().any(|other| other.name == stage.name), "{} is there twice", stage.name);
+            for need in stage.needs {
+                assert!(
+                    STAGES[..index].iter().any(|other| other.name == *need),
+                    "{need} must run before {}",
+                    stage.name
+                );
+            }
+        }
+    }
+}
