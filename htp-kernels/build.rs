@@ -28,6 +28,9 @@ fn main() {
     build.flag("-ffp-contract=off");
     // Vectors are passed between functions of this library only, so it does not matter which gcc changed how.
     build.flag_if_supported("-Wno-psabi");
+    if env::var_os("CARGO_FEATURE_STRICT_QF").is_some() {
+        build.define("HVX_STRICT_QF", None);
+    }
     if let Some(compiler) = preferred_compiler() {
         build.compiler(compiler);
     }

@@ -1,6 +1,6 @@
 //! Settings: every `GGML_HEXAGON_*` environment variable, its name, type, default and meaning. Read once.
 //!
-//! A new knob is a field of [`Config`] with its default, and a line in [`KNOBS`].
+//! A new knob is a field of [`Config`] with its default, and a line in `KNOBS`.
 
 use std::fmt;
 use std::path::PathBuf;

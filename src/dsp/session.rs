@@ -239,7 +239,8 @@ impl Session {
     /// Gives the connection up: the next call opens a new one.
     fn lose(&self, state: &mut State, error: &Error) {
         let Some(connection) = state.connection.take() else { return };
-        log::warn!("{}: the session is lost: {error}", self.plan.name);
+        // the error itself is the caller's to report
+        log::warn!("{}: the session is lost; the next call opens it again", self.plan.name);
         match error {
             Error::TimedOut(_) => connection.kill(),
             _ => connection.abandon(),

@@ -82,7 +82,15 @@ impl Backend {
         let Some(memory) = command else { return Ok(()) };
         // SAFETY: the mapping has room for the bytes, and the DSP reads it only between submission and response.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), memory.as_ptr(), bytes.len()) };
-        self.device.session.run(memory, 0, bytes.len() as u32).map(|_| ())
+        let report = self.device.session.run(memory, 0, bytes.len() as u32)?;
+        if report.ops_done as usize != planned.batch.len() {
+            let (done, all) = (report.ops_done, planned.batch.len());
+            return Err(Error::Malformed(format!("it says that {done} of {all} ops are done, and that all is well")));
+        }
+        if Config::get().profile {
+            log::info!("{}: {} ops in {} us", self.device.session.name(), report.ops_done, report.dsp_time.as_micros());
+        }
+        Ok(())
     }
 }
 

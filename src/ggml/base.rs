@@ -9,28 +9,50 @@ use std::sync::OnceLock;
 
 use super::bindings::*;
 
-type BufferInit = unsafe extern "C" fn(
-    ggml_backend_buffer_type_t,
-    ggml_backend_buffer_i,
-    *mut c_void,
-    usize,
-) -> ggml_backend_buffer_t;
+macro_rules! functions {
+    ($($field:ident = $symbol:ident: $kind:ty;)*) => {
+        /// Functions of `libggml-base`.
+        pub struct Base {
+            $(#[doc = concat!("`", stringify!($symbol), "`")] pub $field: $kind,)*
+        }
 
-/// Functions of `libggml-base`.
-pub struct Base {
-    /// `ggml_backend_buffer_init`
-    pub buffer_init: BufferInit,
-    /// `ggml_log_internal`
-    pub log: unsafe extern "C" fn(ggml_log_level, *const c_char, ...),
-    /// `ggml_nbytes`
-    pub nbytes: unsafe extern "C" fn(*const ggml_tensor) -> usize,
-    /// `ggml_graph_n_nodes`
-    pub graph_n_nodes: unsafe extern "C" fn(*mut ggml_cgraph) -> c_int,
-    /// `ggml_graph_nodes`
-    pub graph_nodes: unsafe extern "C" fn(*mut ggml_cgraph) -> *mut *mut ggml_tensor,
-    version: unsafe extern "C" fn() -> *const c_char,
-    op_name: unsafe extern "C" fn(ggml_op) -> *const c_char,
-    type_name: unsafe extern "C" fn(ggml_type) -> *const c_char,
+        impl Base {
+            fn from_library(library: &Library) -> Result<Base, String> {
+                Ok(Base {
+                    $($field: {
+                        const NAME: &CStr = match CStr::from_bytes_with_nul(concat!(stringify!($symbol), "\0").as_bytes()) {
+                            Ok(name) => name,
+                            Err(_) => panic!("a name without zero bytes"),
+                        };
+                        let symbol = library.symbol(NAME);
+                        if symbol.is_null() {
+                            return Err(format!("libggml-base has no function {}", stringify!($symbol)));
+                        }
+                        // SAFETY: not null, and ggml's C API gives the function of this name this type; check_abi()
+                        // refuses a ggml whose types may be others.
+                        unsafe { std::mem::transmute::<*mut c_void, $kind>(symbol) }
+                    },)*
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    buffer_init = ggml_backend_buffer_init:
+        unsafe extern "C" fn(
+            ggml_backend_buffer_type_t,
+            ggml_backend_buffer_i,
+            *mut c_void,
+            usize,
+        ) -> ggml_backend_buffer_t;
+    log = ggml_log_internal: unsafe extern "C" fn(ggml_log_level, *const c_char, ...);
+    nbytes = ggml_nbytes: unsafe extern "C" fn(*const ggml_tensor) -> usize;
+    graph_n_nodes = ggml_graph_n_nodes: unsafe extern "C" fn(*mut ggml_cgraph) -> c_int;
+    graph_nodes = ggml_graph_nodes: unsafe extern "C" fn(*mut ggml_cgraph) -> *mut *mut ggml_tensor;
+    version = ggml_version: unsafe extern "C" fn() -> *const c_char;
+    op_name = ggml_op_name: unsafe extern "C" fn(ggml_op) -> *const c_char;
+    type_name = ggml_type_name: unsafe extern "C" fn(ggml_type) -> *const c_char;
 }
 
 static BASE: OnceLock<Result<Base, String>> = OnceLock::new();
@@ -44,27 +66,7 @@ impl Base {
     fn find() -> Result<Base, String> {
         let library = Library::containing(c"ggml_backend_buffer_init")
             .ok_or("no ggml library (libggml-base) is loaded in this process")?;
-        macro_rules! function {
-            ($name:literal) => {{
-                let symbol = library.symbol($name);
-                if symbol.is_null() {
-                    return Err(format!("libggml-base has no function {}", $name.to_string_lossy()));
-                }
-                // SAFETY: the symbol is a function of ggml's C API whose signature is the field's type; the version
-                // check below guards against another one.
-                unsafe { std::mem::transmute::<*mut c_void, _>(symbol) }
-            }};
-        }
-        Ok(Base {
-            buffer_init: function!(c"ggml_backend_buffer_init"),
-            log: function!(c"ggml_log_internal"),
-            nbytes: function!(c"ggml_nbytes"),
-            graph_n_nodes: function!(c"ggml_graph_n_nodes"),
-            graph_nodes: function!(c"ggml_graph_nodes"),
-            version: function!(c"ggml_version"),
-            op_name: function!(c"ggml_op_name"),
-            type_name: function!(c"ggml_type_name"),
-        })
+        Base::from_library(&library)
     }
 
     /// Compares the ggml in this process with the one that the bindings describe.
@@ -74,9 +76,10 @@ impl Base {
     pub fn check_abi(&self) -> Result<(), String> {
         // SAFETY: `ggml_version` takes no arguments and returns a string constant.
         let version = unsafe { text((self.version)()) };
-        // SAFETY (both closures): the numbers are below the COUNT of every ggml that has passed the version check, and
-        // the functions return string constants.
+        // SAFETY: the number is below the COUNT of every ggml that has passed the version check, and the function
+        // returns a string constant.
         let op_name = |op| unsafe { text((self.op_name)(op)) };
+        // SAFETY: as for ops.
         let type_name = |kind| unsafe { text((self.type_name)(kind)) };
         abi_difference(&version, op_name, type_name).map_or(Ok(()), Err)
     }

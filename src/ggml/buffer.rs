@@ -102,32 +102,27 @@ impl Buffer {
         // SAFETY: live by this function's contract.
         let buffer = unsafe { buffer.as_ref() }?;
         // The free function is ours alone: it tells our buffers from others'.
-        let ours = same_function!(buffer.iface.free_buffer, VTABLE.free_buffer);
-        // SAFETY: our buffers' context is a Buffer from Box::into_raw in `wrap`, freed with the ggml buffer.
-        if ours {
-            unsafe { buffer.context.cast::<Buffer>().as_ref() }
-        } else {
-            None
+        if !same_function!(buffer.iface.free_buffer, VTABLE.free_buffer) {
+            return None;
         }
+        // SAFETY: our buffers' context is a Buffer from Box::into_raw in `wrap`, freed with the ggml buffer.
+        unsafe { buffer.context.cast::<Buffer>().as_ref() }
     }
 
     fn base(&self) -> usize {
         self.memory.as_ptr() as usize
     }
 
-    /// The whole memory.
+    /// Runs `body` on `len` bytes of the memory.
     ///
     /// ggml's contract is C's: whoever writes a tensor makes sure that nobody else touches its bytes meanwhile. Only
-    /// ranges that one call is about are turned into slices.
-    fn bytes(&self, start: usize, len: usize) -> Result<&mut [u8], AccessError> {
+    /// the range that one call is about becomes a slice.
+    fn with_bytes<R>(&self, start: usize, len: usize, body: impl FnOnce(&mut [u8]) -> R) -> Result<R, AccessError> {
         let size = self.memory.len();
-        match start.checked_add(len) {
-            // SAFETY: inside the mapping, which lives as long as self.memory; exclusive by ggml's contract above.
-            Some(end) if end <= size => {
-                Ok(unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr().add(start), len) })
-            }
-            end => Err(AccessError::OutOfRange { start, end: end.unwrap_or(usize::MAX), size }),
-        }
+        let end = start.checked_add(len).filter(|&end| end <= size);
+        end.ok_or(AccessError::OutOfRange { start, end: start.saturating_add(len), size })?;
+        // SAFETY: inside the mapping, which lives as long as self.memory; exclusive by ggml's contract above.
+        Ok(body(unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr().add(start), len) }))
     }
 
     /// The tiled tensor that holds ggml's byte `at`, and where it starts.
@@ -144,7 +139,7 @@ impl Buffer {
     pub fn init(&self, t: Tensor) -> Result<(), AccessError> {
         let (Some(tiled), Some(layout)) = (&self.tiled, tile_layout(t)) else { return Ok(()) };
         let Some(start) = t.address().checked_sub(self.base()) else { return Ok(()) };
-        layout.init_padding(self.bytes(start, layout.tiled_bytes())?)?;
+        self.with_bytes(start, layout.tiled_bytes(), |tiles| layout.init_padding(tiles))??;
         // Tensors that overlap are gone: the program has put another one in their place.
         let end = start + layout.tiled_bytes();
         let mut tiled = tiled.write();
@@ -196,13 +191,9 @@ impl Buffer {
             t.address().checked_sub(self.base()).and_then(|start| start.checked_add(offset)).ok_or(out_of_range)?;
         match self.tiled_at(at) {
             Some((start, layout)) => {
-                let memory = self.bytes(start, layout.tiled_bytes())?;
-                Ok(tiles(&layout, memory, at - start)?)
+                Ok(self.with_bytes(start, layout.tiled_bytes(), |memory| tiles(&layout, memory, at - start))??)
             }
-            None => {
-                rows(self.bytes(at, len)?);
-                Ok(())
-            }
+            None => self.with_bytes(at, len, rows),
         }
     }
 
@@ -232,9 +223,8 @@ impl Buffer {
 
     /// Sets every byte to `value`.
     pub fn clear(&self, value: u8) {
-        if let Ok(bytes) = self.bytes(0, self.memory.len()) {
-            bytes.fill(value);
-        }
+        // The range is the whole buffer: it cannot be refused.
+        let _ = self.with_bytes(0, self.memory.len(), |bytes| bytes.fill(value));
     }
 }
 
@@ -411,9 +401,10 @@ unsafe extern "C" fn cpy_tensor(buffer: ggml_backend_buffer_t, src: *const ggml_
         if (len, layout) != (to_len, to_layout) {
             return false;
         }
-        let (Ok(from), Ok(to)) = (from.bytes(from_at, len), to.bytes(to_at, len)) else { return false };
+        let address = |buffer: &Buffer, at| buffer.with_bytes(at, len, |bytes| bytes.as_mut_ptr());
+        let (Ok(from), Ok(to)) = (address(from, from_at), address(to, to_at)) else { return false };
         // SAFETY: both ranges were checked; ranges of one buffer may overlap.
-        unsafe { ptr::copy(from.as_ptr(), to.as_mut_ptr(), len) };
+        unsafe { ptr::copy(from, to, len) };
         true
     })
 }

@@ -31,9 +31,14 @@ impl log::Log for Bridge {
     fn flush(&self) {}
 }
 
-/// Installs the bridge once. Debug records are only produced with `verbose`.
-pub fn init(verbose: bool) {
+/// Installs the bridge.
+pub fn init() {
     // An error means that a logger is set already: this function ran before.
     let _ = log::set_logger(&Bridge);
+    log::set_max_level(log::LevelFilter::Info);
+}
+
+/// Whether debug records are produced.
+pub fn set_verbose(verbose: bool) {
     log::set_max_level(if verbose { log::LevelFilter::Debug } else { log::LevelFilter::Info });
 }

@@ -30,7 +30,9 @@ static REGISTRY: OnceLock<Option<&'static Registry>> = OnceLock::new();
 /// The registry of this process; null when ggml is missing or has another ABI, which is said once.
 pub fn registry() -> ggml_backend_reg_t {
     let registry = REGISTRY.get_or_init(|| {
-        super::log::init(Config::get().verbose > 0);
+        // First the logger: reading the configuration may warn.
+        super::log::init();
+        super::log::set_verbose(Config::get().verbose > 0);
         if let Err(reason) = base().map_err(String::from).and_then(|base| base.check_abi()) {
             log::error!("{reason}");
             return None;
@@ -62,7 +64,8 @@ fn open_devices(reg: ggml_backend_reg_t) -> Vec<&'static Device> {
     let config = Config::get();
     let mut devices = Vec::new();
     if let Err(error) = try_open_devices(config, reg, &mut devices) {
-        if devices.is_empty() {
+        if devices.is_empty() && config.driver.is_none() {
+            // Most machines have no Hexagon DSP: nothing is wrong.
             log::info!("no device: {error}");
         } else {
             log::warn!("{} of {} devices: {error}", devices.len(), config.ndev);

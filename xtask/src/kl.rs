@@ -50,7 +50,7 @@ impl Default for Args {
 }
 
 /// Tokens of one window. llama-perplexity scores the second half of each window.
-const CONTEXT: u64 = 256;
+const CONTEXT: u64 = 512;
 
 /// Fewest scored tokens that make the limits mean something.
 const MIN_SCORED: u64 = 512;

@@ -29,6 +29,7 @@ const TARGETS: &[&str] =
 /// A finished build.
 pub struct Llama {
     pub bin: PathBuf,
+    pub source: PathBuf,
     pub cache: PathBuf,
 }
 
@@ -43,7 +44,7 @@ impl Llama {
             if !is_complete(&build) {
                 compile(&source, &build)?;
             }
-            Ok(Llama { bin: build.join("bin"), cache: cache.clone() })
+            Ok(Llama { bin: build.join("bin"), source, cache: cache.clone() })
         })
     }
 

@@ -205,7 +205,8 @@ fn bindings(context: &Suite) -> Result<Outcome> {
 }
 
 /// Arguments of the kernel check program.
-const CHECK: [&str; 6] = ["run", "--release", "--package", "htp-kernels", "--bin", "htp-check"];
+const CHECK: [&str; 8] =
+    ["run", "--release", "--package", "htp-kernels", "--features", "strict-qf", "--bin", "htp-check"];
 
 fn kernels(context: &Suite) -> Result<Outcome> {
     let mut counts = None;
@@ -243,10 +244,13 @@ fn cargo_test(context: &Suite) -> Result<Outcome> {
     let log = context.repo.log("cargo-test");
     process::new_log(&log)?;
     let progress = Progress::spinner("cargo test");
-    let mut command = context.repo.cargo(&["test", "--workspace", "--release", "--no-fail-fast"]);
+    let mut command =
+        context.repo.cargo(&["test", "--workspace", "--release", "--no-fail-fast", "--", "--include-ignored"]);
     // Integration tests start llama.cpp's programs and load what the build stage made.
     command
         .env("GGML_HEXAGON_TEST_BIN", &context.llama.bin)
+        .env("GGML_HEXAGON_TEST_SOURCE", &context.llama.source)
+        .env("GGML_HEXAGON_TEST_MODEL", model::get(&context.llama, None, None)?)
         .env("GGML_HEXAGON_TEST_DIST", context.repo.out().join("dist"));
     let mut counts = Counts::default();
     let end = process::watch(&mut command, &log, process::STALL, process::Lines::Both, |line| {

@@ -136,7 +136,7 @@ PLAIN_VR(Q6_Vub_vlsr_VubR, 128, ub, (uint8_t)(u.ub[i] >> (t & 7)))
 PLAIN_VVR(Q6_Vw_vasracc_VwVwR, 32, uw, u.uw[i] + (uint32_t)(v.w[i] >> (t & 31)))
 /* an amount a lane, 6 bits with sign: a negative amount shifts the other way */
 static inline int plain_amount(int32_t t) { return (t & 63) - ((t & 32) << 1); }
-static inline uint32_t plain_shift_left(uint32_t x, int n) { return n >= 0 ? x << n : n > -32 ? x >> -n : 0; }
+static inline uint32_t plain_shift_left(uint32_t x, int n) { return n >= 32 || n <= -32 ? 0 : n >= 0 ? x << n : x >> -n; }
 PLAIN_VV(Q6_Vw_vasl_VwVw, 32, uw,
          plain_amount(v.w[i]) >= 0 ? u.uw[i] << plain_amount(v.w[i])
                                    : (uint32_t)(u.w[i] >> (plain_amount(v.w[i]) == -32 ? 31 : -plain_amount(v.w[i]))))

@@ -40,15 +40,20 @@ typedef struct {
     HVX_Vector mask;
 } HVX_VectorPred;
 
-/* X(i, ...) for every chunk, written out so that chunks live in registers whatever the optimisation level */
+/*
+ * X(i, ...) for every chunk. Written out where a vector fits a few registers, so that chunks live in registers whatever
+ * the optimisation level. With 8 chunks they do not fit: a loop then, which also keeps compile time in bounds.
+ */
 #if HVX_CHUNKS == 2
 #define HVX_EACH_CHUNK(X, ...) X(0, __VA_ARGS__) X(1, __VA_ARGS__)
 #elif HVX_CHUNKS == 4
 #define HVX_EACH_CHUNK(X, ...) X(0, __VA_ARGS__) X(1, __VA_ARGS__) X(2, __VA_ARGS__) X(3, __VA_ARGS__)
 #else
-#define HVX_EACH_CHUNK(X, ...)                                                              \
-    X(0, __VA_ARGS__) X(1, __VA_ARGS__) X(2, __VA_ARGS__) X(3, __VA_ARGS__) X(4, __VA_ARGS__) \
-    X(5, __VA_ARGS__) X(6, __VA_ARGS__) X(7, __VA_ARGS__)
+#define HVX_EACH_CHUNK(X, ...)                             \
+    HVX_ROLLED                                             \
+    for (int chunk_ = 0; chunk_ < HVX_CHUNKS; chunk_++) {  \
+        X(chunk_, __VA_ARGS__)                             \
+    }
 #endif
 
 #endif

@@ -46,6 +46,14 @@ HVX_INLINE HVX_Vector to_fixed24(HVX_Vector x, HVX_Vector r, HVX_Vector control)
     return hvx_f32_to_fixed24(hvx_mul_f32(x, Q6_V_vrdelta_VV(r, control)));
 }
 
+/* x rounded to the 11 bits of precision that an f16 has, to nearest even, with the range of an f32: ggml keeps these
+ * scales in f16, and its results and ours then differ by the order of sums alone */
+HVX_INLINE HVX_Vector f16_precision(HVX_Vector x) {
+    const HVX_Vector odd = Q6_V_vand_VV(Q6_Vuw_vlsr_VuwR(x, 13), hvx_splat_i32(1));
+    const HVX_Vector rounded = Q6_Vw_vadd_VwVw(Q6_Vw_vadd_VwVw(x, hvx_splat_i32(0xfff)), odd);
+    return Q6_V_vand_VV(rounded, hvx_splat_i32(~0x1fff));
+}
+
 HVX_NOINLINE void quantize_group(const HVX_Vector *x, uint32_t count, uint32_t zero, HVX_Vector *q,
                                  HVX_Vector *records) {
     const uint32_t parts = count / QUANTIZE_PAD;
@@ -54,7 +62,7 @@ HVX_NOINLINE void quantize_group(const HVX_Vector *x, uint32_t count, uint32_t z
     for (uint32_t i = 0; i < 4; i++)
         max[i] = i < parts ? max_of_8(x + 8 * i) : hvx_zero();
     const HVX_Vector absmax = pair_max(pair_max(max[0], max[1]), pair_max(max[2], max[3]));
-    const HVX_Vector scale = hvx_mul_f32(absmax, hvx_splat_f32(1.0f / 127));
+    const HVX_Vector scale = f16_precision(hvx_mul_f32(absmax, hvx_splat_f32(1.0f / 127)));
 
     /* not below 2^-96 (nor above 2^96), which keeps the reciprocal normal */
     HVX_Vector divisor = Q6_Vw_vmax_VwVw(absmax, hvx_splat_f32(0x1p-96f));
