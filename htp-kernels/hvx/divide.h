@@ -45,7 +45,8 @@ HVX_INLINE HVX_Vector hvx_scale_f32(HVX_Vector q, HVX_Vector exponent) {
     return Q6_V_vmux_QVV(Q6_Q_vcmp_gt_VwVw(limit, e), finite, hvx_splat_i32(0x7f800000));
 }
 
-HVX_INLINE HVX_Vector hvx_div_f32(HVX_Vector a, HVX_Vector b) {
+/* long, so there is one copy of it */
+static HVX_NOINLINE __attribute__((unused)) HVX_Vector hvx_div_f32(HVX_Vector a, HVX_Vector b) {
     const HVX_Vector sign_bit = hvx_splat_i32(INT32_MIN), infinity = hvx_splat_i32(0x7f800000), zero = hvx_zero();
     const HVX_Vector sign = Q6_V_vand_VV(Q6_V_vxor_VV(a, b), sign_bit);
     const HVX_Vector a_abs = Q6_V_vand_VV(a, Q6_V_vnot_V(sign_bit)), b_abs = Q6_V_vand_VV(b, Q6_V_vnot_V(sign_bit));

@@ -15,6 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef HTP_PLATFORM_QURT
+#include "platform/qurt/dma_engine.h"
+#endif
+
 #define HTP_DMA_DEPTH 16 /* copies in flight; one more push waits for the oldest */
 
 struct htp_dma_copy {
@@ -26,6 +30,9 @@ struct htp_dma_copy {
 struct htp_dma {
     struct htp_dma_copy copy[HTP_DMA_DEPTH];
     uint32_t pushed, done; /* running counts */
+#ifdef HTP_PLATFORM_QURT
+    struct qurt_dma_engine engine;
+#endif
 };
 
 void htp_dma_init(struct htp_dma *queue);

@@ -69,6 +69,8 @@ pub fn main(args: &Args) -> Result<bool> {
 pub fn completion(llama: &Llama, device: &Device, model: &Path, prompt: &str, tokens: u32) -> Command {
     let mut command = llama.program("llama-completion", device);
     command.arg("-m").arg(model).args(["-p", prompt, "-n", &tokens.to_string(), "--temp", "0", "--seed", "1"]);
+    // A chat model takes an unfinished sentence for a question about nothing; this lets it finish one as well.
+    command.args(["-sys", "You answer questions and finish sentences correctly and briefly."]);
     command.args(["-c", "1024", "-cnv", "--single-turn", "--no-display-prompt"]);
     command
 }

@@ -5,7 +5,7 @@
 #ifndef HVX_EMUL_INTEGER_H
 #define HVX_EMUL_INTEGER_H
 
-#if defined(__AVX2__)
+#if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 #include <string.h>
@@ -153,6 +153,10 @@ HVX_INLINE chunk_i32 chunk_dot_ub_b(chunk_i32 sum, chunk_u32 a, chunk_u32 b) {
 #elif HVX_CHUNK_BYTES == 32
     const __m256i even = _mm256_madd_epi16((__m256i)even_a, (__m256i)even_b);
     const __m256i odd = _mm256_madd_epi16((__m256i)odd_a, (__m256i)odd_b);
+    return sum + (chunk_i32)even + (chunk_i32)odd;
+#elif defined(__SSE2__)
+    const __m128i even = _mm_madd_epi16((__m128i)even_a, (__m128i)even_b);
+    const __m128i odd = _mm_madd_epi16((__m128i)odd_a, (__m128i)odd_b);
     return sum + (chunk_i32)even + (chunk_i32)odd;
 #else
     /* each product fits 16 bits: 255 * -128 = -32640 */

@@ -4,6 +4,9 @@
 
 #include <stdint.h>
 
+/* Plain versions are loops over lanes: not worth a copy at each use. */
+#define HVX_PLAIN_FN static __attribute__((noinline, unused))
+
 union hvx_lanes {
     HVX_Vector v;
     uint8_t ub[128];

@@ -11,7 +11,7 @@
 #include "hvx/emul/lanes.h"
 
 #define PLAIN_V(name, n, out, expr)                          \
-    static inline HVX_Vector plain_##name(HVX_Vector u_) {   \
+    HVX_PLAIN_FN HVX_Vector plain_##name(HVX_Vector u_) { \
         const union hvx_lanes u = {u_};                      \
         union hvx_lanes r;                                   \
         for (int i = 0; i < (n); i++)                        \
@@ -19,14 +19,14 @@
         return r.v;                                          \
     }
 #define PLAIN_R(name, n, out, expr)                          \
-    static inline HVX_Vector plain_##name(int32_t t) {       \
+    HVX_PLAIN_FN HVX_Vector plain_##name(int32_t t) { \
         union hvx_lanes r;                                   \
         for (int i = 0; i < (n); i++)                        \
             r.out[i] = (expr);                               \
         return r.v;                                          \
     }
 #define PLAIN_VV(name, n, out, expr)                                        \
-    static inline HVX_Vector plain_##name(HVX_Vector u_, HVX_Vector v_) {   \
+    HVX_PLAIN_FN HVX_Vector plain_##name(HVX_Vector u_, HVX_Vector v_) { \
         const union hvx_lanes u = {u_}, v = {v_};                           \
         union hvx_lanes r;                                                  \
         for (int i = 0; i < (n); i++)                                       \
@@ -34,7 +34,7 @@
         return r.v;                                                         \
     }
 #define PLAIN_VR(name, n, out, expr)                                        \
-    static inline HVX_Vector plain_##name(HVX_Vector u_, int32_t t) {       \
+    HVX_PLAIN_FN HVX_Vector plain_##name(HVX_Vector u_, int32_t t) { \
         const union hvx_lanes u = {u_};                                     \
         union hvx_lanes r;                                                  \
         for (int i = 0; i < (n); i++)                                       \
@@ -43,7 +43,7 @@
     }
 /* three inputs: x, u, v (an accumulator or a predicate comes first) */
 #define PLAIN_VVV(name, n, out, expr)                                                      \
-    static inline HVX_Vector plain_##name(HVX_Vector x_, HVX_Vector u_, HVX_Vector v_) {   \
+    HVX_PLAIN_FN HVX_Vector plain_##name(HVX_Vector x_, HVX_Vector u_, HVX_Vector v_) { \
         const union hvx_lanes x = {x_}, u = {u_}, v = {v_};                                \
         union hvx_lanes r;                                                                 \
         for (int i = 0; i < (n); i++)                                                      \
@@ -52,7 +52,7 @@
     }
 /* u, v and a scalar; for accumulating instructions u is the accumulator */
 #define PLAIN_VVR(name, n, out, expr)                                                      \
-    static inline HVX_Vector plain_##name(HVX_Vector u_, HVX_Vector v_, int32_t t) {       \
+    HVX_PLAIN_FN HVX_Vector plain_##name(HVX_Vector u_, HVX_Vector v_, int32_t t) { \
         const union hvx_lanes u = {u_}, v = {v_};                                          \
         union hvx_lanes r;                                                                 \
         for (int i = 0; i < (n); i++)                                                      \
@@ -64,7 +64,7 @@ static inline uint8_t plain_byte(int32_t t, int i) { return (uint8_t)((uint32_t)
 static inline int32_t plain_signed_byte(int32_t t, int i) { return (int8_t)plain_byte(t, i); }
 
 /* ---- constants and logic ---- */
-static inline HVX_Vector plain_Q6_V_vzero(void) {
+HVX_PLAIN_FN HVX_Vector plain_Q6_V_vzero(void) {
     union hvx_lanes r;
     for (int i = 0; i < 32; i++)
         r.uw[i] = 0;
@@ -90,7 +90,7 @@ PLAIN_VV(Q6_Q_vcmp_gt_VwVw, 32, w, -(u.w[i] > v.w[i]))
 PLAIN_VV(Q6_Q_vcmp_gt_VuwVuw, 32, w, -(u.uw[i] > v.uw[i]))
 PLAIN_VV(Q6_V_vand_QV, 128, ub, u.ub[i] & v.ub[i])
 PLAIN_VVV(Q6_V_vmux_QVV, 128, ub, x.ub[i] ? u.ub[i] : v.ub[i])
-static inline HVX_VectorPair plain_Q6_W_vswap_QVV(HVX_Vector q_, HVX_Vector u_, HVX_Vector v_) {
+HVX_PLAIN_FN HVX_VectorPair plain_Q6_W_vswap_QVV(HVX_Vector q_, HVX_Vector u_, HVX_Vector v_) {
     const union hvx_lanes q = {q_}, u = {u_}, v = {v_};
     union hvx_pair_lanes r;
     for (int i = 0; i < 128; i++) {
@@ -136,7 +136,9 @@ PLAIN_VR(Q6_Vub_vlsr_VubR, 128, ub, (uint8_t)(u.ub[i] >> (t & 7)))
 PLAIN_VVR(Q6_Vw_vasracc_VwVwR, 32, uw, u.uw[i] + (uint32_t)(v.w[i] >> (t & 31)))
 /* an amount a lane, 6 bits with sign: a negative amount shifts the other way */
 static inline int plain_amount(int32_t t) { return (t & 63) - ((t & 32) << 1); }
-static inline uint32_t plain_shift_left(uint32_t x, int n) { return n >= 32 || n <= -32 ? 0 : n >= 0 ? x << n : x >> -n; }
+static inline uint32_t plain_shift_left(uint32_t x, int n) {
+    return n >= 32 || n <= -32 ? 0 : n >= 0 ? x << n : x >> -n;
+}
 PLAIN_VV(Q6_Vw_vasl_VwVw, 32, uw,
          plain_amount(v.w[i]) >= 0 ? u.uw[i] << plain_amount(v.w[i])
                                    : (uint32_t)(u.w[i] >> (plain_amount(v.w[i]) == -32 ? 31 : -plain_amount(v.w[i]))))
@@ -161,7 +163,7 @@ PLAIN_VV(Q6_Vh_vshuffe_VhVh, 64, uh, i & 1 ? u.uh[i - 1] : v.uh[i])
 PLAIN_VV(Q6_Vh_vshuffo_VhVh, 64, uh, i & 1 ? u.uh[i] : v.uh[i + 1])
 
 /* butterfly networks: where the control byte has the bit of a stage, a byte comes from the partner of that stage */
-static inline HVX_Vector plain_delta(HVX_Vector u_, HVX_Vector v_, int first_bit, int step) {
+HVX_PLAIN_FN HVX_Vector plain_delta(HVX_Vector u_, HVX_Vector v_, int first_bit, int step) {
     union hvx_lanes u = {u_};
     const union hvx_lanes v = {v_};
     for (int bit = first_bit, n = 0; n < 7; n++, bit += step) {
@@ -172,10 +174,10 @@ static inline HVX_Vector plain_delta(HVX_Vector u_, HVX_Vector v_, int first_bit
     }
     return u.v;
 }
-static inline HVX_Vector plain_Q6_V_vdelta_VV(HVX_Vector u, HVX_Vector v) { return plain_delta(u, v, 6, -1); }
-static inline HVX_Vector plain_Q6_V_vrdelta_VV(HVX_Vector u, HVX_Vector v) { return plain_delta(u, v, 0, 1); }
+HVX_PLAIN_FN HVX_Vector plain_Q6_V_vdelta_VV(HVX_Vector u, HVX_Vector v) { return plain_delta(u, v, 6, -1); }
+HVX_PLAIN_FN HVX_Vector plain_Q6_V_vrdelta_VV(HVX_Vector u, HVX_Vector v) { return plain_delta(u, v, 0, 1); }
 
-static inline HVX_VectorPair plain_shuffle(HVX_Vector u, HVX_Vector v, int32_t t, int first_bit, int step) {
+HVX_PLAIN_FN HVX_VectorPair plain_shuffle(HVX_Vector u, HVX_Vector v, int32_t t, int first_bit, int step) {
     union hvx_pair_lanes r;
     r.v[0] = v;
     r.v[1] = u;
@@ -191,10 +193,10 @@ static inline HVX_VectorPair plain_shuffle(HVX_Vector u, HVX_Vector v, int32_t t
     }
     return r.w;
 }
-static inline HVX_VectorPair plain_Q6_W_vdeal_VVR(HVX_Vector u, HVX_Vector v, int32_t t) {
+HVX_PLAIN_FN HVX_VectorPair plain_Q6_W_vdeal_VVR(HVX_Vector u, HVX_Vector v, int32_t t) {
     return plain_shuffle(u, v, t, 6, -1);
 }
-static inline HVX_VectorPair plain_Q6_W_vshuff_VVR(HVX_Vector u, HVX_Vector v, int32_t t) {
+HVX_PLAIN_FN HVX_VectorPair plain_Q6_W_vshuff_VVR(HVX_Vector u, HVX_Vector v, int32_t t) {
     return plain_shuffle(u, v, t, 0, 1);
 }
 

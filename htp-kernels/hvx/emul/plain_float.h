@@ -28,12 +28,6 @@ static inline uint16_t hvx_qf16_bits(float f) { return hvx_float_to_half(f); }
 static inline float hvx_qf16_value(uint16_t q) { return hvx_half_to_float(q); }
 #endif
 
-#ifdef __hexagon__
-#define HVX_PLAIN_FN static __attribute__((noinline, unused)) /* a loop of 32 lanes: not worth a copy at each use */
-#else
-#define HVX_PLAIN_FN static inline
-#endif
-
 #define PLAIN_FLOAT_V(name, n, out, expr)                \
     HVX_PLAIN_FN HVX_Vector plain_##name(HVX_Vector u_) { \
         const union hvx_lanes u = {u_};                  \

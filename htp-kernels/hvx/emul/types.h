@@ -54,6 +54,9 @@ typedef struct {
     for (int chunk_ = 0; chunk_ < HVX_CHUNKS; chunk_++) {  \
         X(chunk_, __VA_ARGS__)                             \
     }
+/* for the same reason, loops of kernels stay loops */
+#undef HVX_UNROLL
+#define HVX_UNROLL HVX_ROLLED
 #endif
 
 #endif

@@ -225,7 +225,7 @@ static void check_quantizer(struct check *c) {
         }
         check_case(c, rounding - 0.5, 2e-5, "quantiser: rounding beyond a half, range 2^+-%u", (unsigned)range);
         check_case(c, scale_error, 0, "quantiser: scale, range 2^+-%u", (unsigned)range);
-        check_true(c, bad == 0, "quantiser: %u sums wrong", (unsigned)bad);
+        check_true(c, bad == 0, "quantiser: %u sums or scales wrong", (unsigned)bad);
     }
 }
 

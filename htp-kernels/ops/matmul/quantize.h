@@ -1,7 +1,8 @@
 /*
  * Activation quantiser: f32 values -> int8 in blocks of 32.
  *   scale = absmax / 127, q = round(x * 127 / absmax), halves up; absmax 0 gives q 0 and scale 0
- * Scales stay f32 with their full range, so no block fades out because another block of the row is large.
+ * Scales are rounded to the precision of f16, as ggml's are, but keep the range of f32: no block fades out because
+ * another block of the row is large.
  * Values that are not finite give an infinite or NaN scale: outputs that use the block are not finite either.
  *
  * A row in VTCM: K int8 padded to a multiple of 256, then the records, one for two blocks.
