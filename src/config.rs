@@ -406,4 +406,16 @@ mod tests {
         assert_eq!(Config::default().timeout(), Some(Duration::from_secs(30)));
         assert_eq!(with("TIMEOUT_MS", "0").0.timeout(), None);
     }
+
+    /// The table in the README is made from the knobs.
+    #[test]
+    fn the_readme_has_every_knob() {
+        let mut table = String::from("| variable | values | default | what it does |\n|---|---|---|---|\n");
+        for Knob { name, kind, default, meaning } in Config::table() {
+            let kind = kind.replace('|', "or");
+            table += &format!("| `{name}` | {kind} | {default} | {meaning} |\n");
+        }
+        let readme = include_str!("../README.md");
+        assert!(readme.contains(&table), "README.md does not have this table:\n\n{table}");
+    }
 }

@@ -220,16 +220,16 @@ fn a_driver_may_lack_optional_functions_only() {
 fn a_driver_that_refuses_leaves_no_device_and_says_why() {
     let setup = Setup::new();
     let probe = setup.probe("linked");
-    for fault in [
-        "remote_session_control=0x72",
-        "remote_handle64_open=0x80000406",
-        "remote_handle64_invoke=0x2e",
-        "dspqueue_create=0x0e",
-        "dspqueue_export=0x14",
+    for (call, code, named) in [
+        ("remote_session_control", "0x72", "remote_session_control"),
+        ("remote_handle64_open", "0x80000406", "remote_handle64_open"),
+        ("remote_handle64_invoke", "0x2e", "htp_iface_start"),
+        ("dspqueue_create", "0x0e", "dspqueue_create"),
+        ("dspqueue_export", "0x14", "dspqueue_export"),
     ] {
-        let output = setup.run_probe(&probe, "linked", "devices", &[("HTP_SIM_FAULTS", fault)]);
-        let (call, _) = fault.split_once('=').expect("call=code");
-        assert_said(&output, &["0 devices", call]);
+        let fault = format!("{call}={code}");
+        let output = setup.run_probe(&probe, "linked", "devices", &[("HTP_SIM_FAULTS", &fault)]);
+        assert_said(&output, &["0 devices", named, code]);
     }
 }
 
@@ -239,7 +239,7 @@ fn a_model_that_does_not_fit_is_refused() {
     let setup = Setup::new();
     for limit in ["HTP_SIM_MEMORY_MB", "HTP_SIM_MAP_MB"] {
         let output = setup.complete(&[(limit, "20")]);
-        assert_said(&output, &["HTP0: cannot allocate", "MiB"]);
+        assert_said(&output, &["HTP0-REPACK: cannot allocate", "MiB"]);
         assert!(!output.status.success(), "{}", text(&output));
     }
 }

@@ -114,7 +114,8 @@ static void test_conversions(struct check *c) {
         const union hvx_lanes r = {hvx_i32_to_f32(i.v)}, q = {hvx_f32_to_fixed24(f.v)};
         for (int k = 0; k < 32; k++) {
             bad += r.sf[k] != (float)i.w[k];
-            bad += fabs(ldexp(q.w[k], -24) - (double)f.sf[k] / HVX_FIXED24_SCALE) > (HVX_FIXED24_SCALE == 1 ? 0.5 : 1e-7);
+            const double off = ldexp(q.w[k], -24) - (double)f.sf[k] / HVX_FIXED24_SCALE;
+            bad += fabs(off) > (HVX_FIXED24_SCALE == 1 ? 0.5 : 1e-7);
         }
     }
     check_true(c, bad == 0, "integer conversions: %d wrong", bad);

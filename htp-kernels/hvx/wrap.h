@@ -47,7 +47,7 @@ HVX_INLINE HVX_Vector hvx_f32_to_fixed24(HVX_Vector f) {
 #define HVX_FIXED24_SCALE 0x1p24f
 /* exact for |i| <= 2^24; kernels keep to |i| < 2^22 */
 HVX_INLINE HVX_Vector hvx_i32_to_f32(HVX_Vector i) { return Q6_Vsf_equals_Vw(i); }
-/* f, multiplied by HVX_FIXED24_SCALE beforehand and below 128, in 8.24 fixed point. The last place may be off by one. */
+/* f, below 128 and multiplied by HVX_FIXED24_SCALE beforehand, in 8.24 fixed point; the last place may be off by one */
 HVX_INLINE HVX_Vector hvx_f32_to_fixed24(HVX_Vector f) { return Q6_Vw_equals_Vsf(f); }
 #endif
 

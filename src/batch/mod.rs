@@ -134,6 +134,18 @@ impl Builder {
         index
     }
 
+    /// A line an op, for the log: number of the op, and its tensors by buffer, offset and shape.
+    pub fn describe(&self) -> impl Iterator<Item = String> + '_ {
+        let tensor = |index: u16| match self.tensors.get(usize::from(index)) {
+            Some(t) => format!("{}+{:#x} type {} layout {} {:?}", t.buffer, t.offset, t.type_, t.layout, t.ne),
+            None => "none".into(),
+        };
+        self.ops.iter().enumerate().map(move |(index, op)| {
+            let sources: Vec<String> = op.src.iter().take(op.n_src.into()).map(|&source| tensor(source)).collect();
+            format!("  {index}: op {} {} <- {}", op.op, tensor(op.dst), sources.join(", "))
+        })
+    }
+
     /// The batch as bytes for the command buffer.
     pub fn encode(&self) -> Vec<u8> {
         let buffers_offset = size_of::<htp_batch>();
@@ -193,6 +205,7 @@ mod tests {
         batch.push(&add(arg(3, 32), arg(3, 0), arg(4, 0))).expect("room");
         assert_eq!((batch.buffers.len(), batch.tensors.len(), batch.len()), (2, 4, 2));
         assert_eq!(batch.encode().len(), 32 + 2 * 16 + 4 * 48 + 2 * 88);
+        assert!(batch.describe().all(|line| line.contains("op 2 ")) && batch.describe().count() == 2);
     }
 
     #[test]

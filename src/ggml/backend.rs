@@ -74,6 +74,12 @@ impl Backend {
 
     fn run(&self, command: &mut Option<Arc<MappedBuffer>>, planned: &PlannedBatch) -> Result<(), Error> {
         let bytes = planned.batch.encode();
+        if Config::get().verbose > 1 {
+            log::debug!("{}: batch of {} ops, {} bytes", self.device.session.name(), planned.batch.len(), bytes.len());
+        }
+        if Config::get().verbose > 2 {
+            planned.batch.describe().for_each(|line| log::debug!("{line}"));
+        }
         if command.as_ref().is_none_or(|command| command.len() < bytes.len()) {
             // The old one is unmapped first: its room may be what the new one needs.
             *command = None;

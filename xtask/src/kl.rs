@@ -170,7 +170,7 @@ Same top p: 98.425 ± 0.300 %
     fn the_statistics() {
         let divergence = parse(OUTPUT).expect("statistics");
         assert_eq!(divergence, Divergence { mean: 0.001234, same_top: 98.425, chunks: 5 });
-        assert_eq!(divergence.scored(), 635);
+        assert_eq!(divergence.scored(), 1275);
         assert!(passes(&divergence, &Args::default()));
         assert_eq!(parse("no statistics"), None);
     }

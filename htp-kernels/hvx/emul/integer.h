@@ -136,48 +136,47 @@ HVX_INLINE HVX_Vector Q6_Vw_vmpyi_VwRub(HVX_Vector u, int32_t t) { return plain_
  * Dot products of 4 bytes. One host instruction where there is one that is exact over the full range of bytes.
  * (pmaddubsw is not: it saturates.) Otherwise even and odd bytes are widened to 16 bits and multiplied in pairs.
  */
-HVX_INLINE chunk_i32 chunk_dot_ub_b(chunk_i32 sum, chunk_u32 a, chunk_u32 b) {
+HVX_INLINE chunk_u32 chunk_dot_ub_b(chunk_u32 sum, chunk_u32 a, chunk_u32 b) {
 #if HVX_CHUNK_BYTES == 64 && defined(__AVX512VNNI__)
-    return (chunk_i32)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)a, (__m512i)b);
-#elif HVX_CHUNK_BYTES == 32 && defined(__AVX512VNNI__) && defined(__AVX512VL__)
-    return (chunk_i32)_mm256_dpbusd_epi32((__m256i)sum, (__m256i)a, (__m256i)b);
+    return (chunk_u32)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)a, (__m512i)b);
 #elif HVX_CHUNK_BYTES == 32 && defined(__AVXVNNI__)
-    return (chunk_i32)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)a, (__m256i)b);
+    return (chunk_u32)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)a, (__m256i)b);
 #else
     const chunk_i16 even_a = (chunk_i16)(a & 0x00ff00ffu), odd_a = (chunk_i16)((chunk_u16)a >> 8);
     const chunk_i16 even_b = (chunk_i16)((chunk_u16)b << 8) >> 8, odd_b = (chunk_i16)b >> 8;
 #if HVX_CHUNK_BYTES == 64
     const __m512i even = _mm512_madd_epi16((__m512i)even_a, (__m512i)even_b);
     const __m512i odd = _mm512_madd_epi16((__m512i)odd_a, (__m512i)odd_b);
-    return sum + (chunk_i32)even + (chunk_i32)odd;
+    return sum + (chunk_u32)even + (chunk_u32)odd;
 #elif HVX_CHUNK_BYTES == 32
     const __m256i even = _mm256_madd_epi16((__m256i)even_a, (__m256i)even_b);
     const __m256i odd = _mm256_madd_epi16((__m256i)odd_a, (__m256i)odd_b);
-    return sum + (chunk_i32)even + (chunk_i32)odd;
+    return sum + (chunk_u32)even + (chunk_u32)odd;
 #elif defined(__SSE2__)
     const __m128i even = _mm_madd_epi16((__m128i)even_a, (__m128i)even_b);
     const __m128i odd = _mm_madd_epi16((__m128i)odd_a, (__m128i)odd_b);
-    return sum + (chunk_i32)even + (chunk_i32)odd;
+    return sum + (chunk_u32)even + (chunk_u32)odd;
 #else
     /* each product fits 16 bits: 255 * -128 = -32640 */
     const chunk_i32 even = (chunk_i32)(even_a * even_b), odd = (chunk_i32)(odd_a * odd_b);
-    const chunk_i32 low = ((chunk_i32)((chunk_u32)even << 16) >> 16) + ((chunk_i32)((chunk_u32)odd << 16) >> 16);
-    return sum + low + (even >> 16) + (odd >> 16);
+    const chunk_i32 even_low = (chunk_i32)((chunk_u32)even << 16) >> 16;
+    const chunk_i32 odd_low = (chunk_i32)((chunk_u32)odd << 16) >> 16;
+    return sum + (chunk_u32)(even_low + odd_low + (even >> 16) + (odd >> 16));
 #endif
 #endif
 }
-/* signed times signed: the sign bit of a is worth -128 instead of 128, so 256 times b is too much where it is set */
-HVX_INLINE chunk_i32 chunk_dot_b_b(chunk_i32 sum, chunk_u32 a, chunk_u32 b) {
-    const chunk_i32 biased = chunk_dot_ub_b(sum, a ^ 0x80808080u, b);
-    return biased - (chunk_dot_ub_b((chunk_i32){0}, (chunk_u32){0} + 0x80808080u, b));
+/* signed times signed: with its sign bit turned over, a is 128 more; so 128 times the sum of b goes off again */
+HVX_INLINE chunk_u32 chunk_dot_b_b(chunk_u32 sum, chunk_u32 a, chunk_u32 b) {
+    const chunk_u32 biased = chunk_dot_ub_b(sum, a ^ 0x80808080u, b);
+    return biased - chunk_dot_ub_b((chunk_u32){0}, (chunk_u32){0} + 0x80808080u, b);
 }
 #define HVX_SPLAT_CHUNK(t) ((chunk_u32){0} + (uint32_t)(t))
-HVX_FAST_VR(Q6_Vw_vrmpy_VubRb, chunk_u32, chunk_dot_ub_b((chunk_i32){0}, u, HVX_SPLAT_CHUNK(t)))
-HVX_FAST_VVR(Q6_Vw_vrmpyacc_VwVubRb, chunk_u32, chunk_dot_ub_b((chunk_i32)u, v, HVX_SPLAT_CHUNK(t)))
-HVX_FAST_VV(Q6_Vw_vrmpy_VubVb, chunk_u32, chunk_dot_ub_b((chunk_i32){0}, u, v))
-HVX_FAST_VVV(Q6_Vw_vrmpyacc_VwVubVb, chunk_u32, chunk_dot_ub_b((chunk_i32)x, u, v))
-HVX_FAST_VV(Q6_Vw_vrmpy_VbVb, chunk_u32, chunk_dot_b_b((chunk_i32){0}, u, v))
-HVX_FAST_VVV(Q6_Vw_vrmpyacc_VwVbVb, chunk_u32, chunk_dot_b_b((chunk_i32)x, u, v))
+HVX_FAST_VR(Q6_Vw_vrmpy_VubRb, chunk_u32, chunk_dot_ub_b((chunk_u32){0}, u, HVX_SPLAT_CHUNK(t)))
+HVX_FAST_VVR(Q6_Vw_vrmpyacc_VwVubRb, chunk_u32, chunk_dot_ub_b(u, v, HVX_SPLAT_CHUNK(t)))
+HVX_FAST_VV(Q6_Vw_vrmpy_VubVb, chunk_u32, chunk_dot_ub_b((chunk_u32){0}, u, v))
+HVX_FAST_VVV(Q6_Vw_vrmpyacc_VwVubVb, chunk_u32, chunk_dot_ub_b(x, u, v))
+HVX_FAST_VV(Q6_Vw_vrmpy_VbVb, chunk_u32, chunk_dot_b_b((chunk_u32){0}, u, v))
+HVX_FAST_VVV(Q6_Vw_vrmpyacc_VwVbVb, chunk_u32, chunk_dot_b_b(x, u, v))
 
 /* ---- shifts ---- */
 HVX_FAST_VR(Q6_Vw_vasl_VwR, chunk_u32, u << (t & 31))

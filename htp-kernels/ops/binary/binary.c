@@ -154,8 +154,9 @@ static void run_rows(void *arg, uint32_t thread, uint32_t n_threads) {
     const uint32_t rows = htp_rows(t->dst);
     const uint32_t begin = (uint32_t)((uint64_t)rows * thread / n_threads);
     const uint32_t end = (uint32_t)((uint64_t)rows * (thread + 1) / n_threads);
-    const bool side_by_side = t->a->nb[0] == t->size && t->dst->nb[0] == t->size &&
-                              (b_ne[0] == 1 || (t->b->nb[0] == t->size && (b_ne[0] == ne[0] || b_ne[0] >= SEGMENT_MIN)));
+    const bool b_repeats_fast = b_ne[0] == ne[0] || b_ne[0] >= SEGMENT_MIN;
+    const bool b_fits = b_ne[0] == 1 || (t->b->nb[0] == t->size && b_repeats_fast);
+    const bool side_by_side = t->a->nb[0] == t->size && t->dst->nb[0] == t->size && b_fits;
     for (uint32_t r = begin; r < end; r++) {
         const uint32_t i1 = r % ne[1], i2 = r / ne[1] % ne[2], i3 = r / ne[1] / ne[2];
         const uint8_t *a = htp_row(t->a, i1, i2, i3);
@@ -173,7 +174,7 @@ static uint32_t fail(struct htp_exec *exec, uint32_t status, uint32_t detail) {
     return status;
 }
 
-/* detail of a failure: 0, 1, 2 the operand (src0, src1, dst) whose type, 16 + dimension whose size is wrong */
+/* detail of a failure: 0, 1, 2 the operand (src0, src1, dst) whose type is wrong, 16 + i: size i is wrong */
 uint32_t htp_binary(struct htp_exec *exec) {
     if (exec->n_src < 2 || exec->src[0] == NULL || exec->src[1] == NULL || exec->dst == NULL)
         return fail(exec, HTP_STATUS_BAD_OP, exec->n_src);

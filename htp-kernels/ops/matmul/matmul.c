@@ -166,7 +166,7 @@ static bool is_source(enum matmul_source *source, const struct htp_view *w) {
     return w->type == HTP_TYPE_F16 && w->layout == HTP_LAYOUT_ROWS;
 }
 
-/* detail of a failure: 0, 1, 2 the operand (weights, activations, dst) whose type, 16 + dimension whose size is wrong */
+/* detail of a failure: 0, 1, 2 the operand (weights, activations, dst) whose type is wrong, 16 + i: size i is wrong */
 static uint32_t check(struct htp_exec *exec, struct matmul *m) {
     if (exec->n_src < 2 || exec->src[0] == NULL || exec->src[1] == NULL || exec->dst == NULL)
         return fail(exec, HTP_STATUS_BAD_OP, exec->n_src);

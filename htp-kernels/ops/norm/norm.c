@@ -100,7 +100,7 @@ static uint32_t fail(struct htp_exec *exec, uint32_t status, uint32_t detail) {
     return status;
 }
 
-/* detail of a failure: 0, 1 the operand (src, dst) whose type, 16 + dimension whose size is wrong, 32 eps */
+/* detail of a failure: 0, 1 the operand (src, dst) whose type is wrong, 16 + i: size i is wrong, 32 eps */
 uint32_t htp_norm(struct htp_exec *exec) {
     if (exec->n_src < 1 || exec->src[0] == NULL || exec->dst == NULL || exec->params == NULL)
         return fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
