@@ -7,6 +7,7 @@
 
 #include "hvx/emul/half.h"
 #include "ops/matmul/matmul.h"
+#include "ops/matmul/pack.h"
 #include "ops/matmul/quantize.h"
 #include "ops/matmul/ref.h"
 
@@ -229,6 +230,27 @@ static void check_quantizer(struct check *c) {
     }
 }
 
+/* ---- packing: byte for byte what the host stores ---- */
+
+static void check_pack(struct check *c) {
+    for (uint32_t round = 0; round < 24; round++) {
+        const uint32_t type = round % 2 ? HTP_TYPE_Q4_0 : HTP_TYPE_Q8_0;
+        const uint32_t ne[4] = {32 * (1 + round % 5), 1 + check_below(32), 1, 1};
+        struct check_tensor rows, expected, packed;
+        check_make(&rows, type, HTP_LAYOUT_ROWS, ne, NULL, 2);
+        check_make(&expected, type, HTP_LAYOUT_TILES, ne, NULL, 0);
+        check_make(&packed, type, HTP_LAYOUT_TILES, ne, NULL, 0);
+        fill_weights(&rows.view, ORDINARY);
+        matmul_ref_tiles(&rows.view, &expected.view);
+        pack_tile(type, rows.view.data, rows.view.nb[1], ne[1], ne[0] / 32, packed.view.data);
+        check_true(c, memcmp(packed.block, expected.block, packed.block_bytes) == 0,
+                   "pack_tile, type %u, %u rows of %u", (unsigned)type, (unsigned)ne[1], (unsigned)ne[0]);
+        check_free(&rows);
+        check_free(&expected);
+        check_free(&packed);
+    }
+}
+
 /* ---- what must be refused ---- */
 
 static void refuses(struct check *c) {
@@ -291,6 +313,7 @@ void check_matmul(struct check *c) {
     };
     static const uint32_t types[] = {HTP_TYPE_Q4_0, HTP_TYPE_Q8_0, HTP_TYPE_F16};
     check_quantizer(c);
+    check_pack(c);
     for (uint32_t t = 0; t < 3; t++) {
         for (uint32_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
             struct shape s = shapes[i];
