@@ -1,5 +1,6 @@
 /*
- * Copies between DDR and VTCM that run beside the computation. A queue belongs to one thread.
+ * Copies between DDR and VTCM that run beside the computation. A queue belongs to one thread, and a thread has copies in
+ * flight in one queue at a time (the device has one engine a thread).
  *
  *   htp_dma_init(&q);
  *   htp_dma_push(&q, vtcm, vtcm_stride, ddr, ddr_stride, row_bytes, rows);   // starts

@@ -11,7 +11,7 @@ uint32_t platform_hvx_units(void) {
     return contexts == 0 ? 1 : contexts; /* a DSP without HVX fails at the first vector instruction: none is known */
 }
 
-/* Every cDSP from v73 on has the matrix unit; an image that cannot reserve it has no use for it. */
+/* Nothing on this side names the chip's units. A resource manager that can lock the matrix unit is taken for a yes. */
 uint32_t platform_has_hmx(void) {
 #if __HEXAGON_ARCH__ >= 73
     return compute_resource_hmx_lock != NULL;
