@@ -7,7 +7,7 @@
 struct type_info {
     uint32_t elements; /* of a block */
     uint32_t bytes;    /* of a block */
-    uint32_t align;    /* of an address: the scalar itself; a quantised block: 2 (its f16 scale), 1 if its size is odd */
+    uint32_t align;    /* of an address: the scalar itself; 2 for a block with f16 scales, 1 if its size is odd */
 };
 
 #define TYPE_ALIGN(elements, bytes) ((elements) == 1 ? (bytes) : 2 - (bytes) % 2)

@@ -85,7 +85,7 @@ static const HVX_Vector *load_f32(const struct source_row *row, uint32_t begin, 
 }
 
 static enum quantize_form form_of(uint32_t type) {
-    return type == HTP_TYPE_Q4_1 ? QUANTIZE_MINIMUM : QUANTIZE_ZERO;
+    return type == HTP_TYPE_Q4_1 ? QUANTIZE_MINIMUM : type == HTP_TYPE_MXFP4 ? QUANTIZE_HALF : QUANTIZE_ZERO;
 }
 
 static void quantize_row(const struct matmul *m, const struct source_row *row, uint8_t *to, HVX_Vector *stage) {

@@ -16,8 +16,9 @@ void check_matmul_quantizer(struct check *c) {
     static float x[QUANTIZE_GROUP] __attribute__((aligned(128)));
     static int8_t q[QUANTIZE_GROUP] __attribute__((aligned(128)));
     static struct activation_record records[QUANTIZE_GROUP_RECORDS] __attribute__((aligned(128)));
-    for (uint32_t round = 0; round < 120; round++) {
-        const enum quantize_form form = round < 60 ? QUANTIZE_ZERO : QUANTIZE_MINIMUM;
+    static const enum quantize_form forms[] = {QUANTIZE_ZERO, QUANTIZE_MINIMUM, QUANTIZE_HALF};
+    for (uint32_t round = 0; round < 180; round++) {
+        const enum quantize_form form = forms[round / 60];
         const uint32_t count = QUANTIZE_PAD * (1 + round % 4), range = round % 60 < 20 ? 0 : round % 60 < 40 ? 10 : 80;
         for (uint32_t i = 0; i < count; i++) {
             static float factor;
@@ -39,7 +40,8 @@ void check_matmul_quantizer(struct check *c) {
                 sum += q[i];
             }
             /* absmax / 127 with 11 bits; next to the middle of two such numbers it may be the other one */
-            const double scale = records[b / 2].scale[b % 2], exact = absmax / 127;
+            const double factor = form == QUANTIZE_HALF ? 2 : 1;
+            const double scale = factor * records[b / 2].scale[b % 2], exact = absmax / 127;
             int exponent;
             const double bits = ldexp(frexp(scale, &exponent), 11);
             scale_error = fmax(scale_error, fabs(scale - exact) - ldexp(0.5, exponent - 11) * (1 + 1e-3));

@@ -156,7 +156,7 @@ static void add_rows(struct matmul_chunk *chunk, uint32_t matrix, uint32_t first
     chunk->passes += (uint64_t)m->tiles * passes(g);
 }
 
-/* How many of `left` rows that do not fit at a time to take: chunks of about the same size, whole passes of a kernel. */
+/* How many of `left` rows, which do not fit at a time, to take: chunks of about the same size, whole kernel passes. */
 static uint32_t even_part(uint32_t left, uint32_t capacity) {
     const uint32_t chunks = htp_div_up(left, capacity);
     return htp_min_u32((uint32_t)htp_round_up(htp_div_up(left, chunks), KERNEL_ROWS), capacity);

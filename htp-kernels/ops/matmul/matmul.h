@@ -5,15 +5,15 @@
  *   order.c        which rows meet which matrix: ggml's broadcasting, or tokens sorted by expert
  *   plan.c         how VTCM is divided
  *   activations.c  rows of src1 into VTCM: quantised (quantize.c), f16 or f32
- *   weights.c      column tiles of src0 into VTCM, by DMA, ahead of the computation (pack.c turns ggml rows into tiles)
+ *   weights.c      column tiles of src0 into VTCM, by DMA, ahead of their use (pack.c turns ggml rows into tiles)
  *   q4_0.c ...     dot products of a column tile with activation rows (tile_dot.h), a file a type; f16.c bf16.c f32.c
  *                  the same for weights of floats (float_dot.h); kernels.c finds them
  *   ref.c          the definition, for check.c
  *
- * Terms. A matrix: one of the ne02 * ne03 weight matrices (of MUL_MAT_ID: an expert). Its rows: the activation rows that
- * are multiplied with it. A row here is what gives one row of dst: with MUL_MAT_ID several rows may have the same
- * source. A column tile: 32 weight rows, which give 32 neighbouring outputs. A unit: the step in which K can be cut:
- * the blocks that share a scale vector, or 64 values of floats.
+ * Terms. A matrix: one of the ne02 * ne03 weight matrices (of MUL_MAT_ID: an expert). Its rows: the activation rows
+ * that are multiplied with it, one for each row of dst; with MUL_MAT_ID several may have the same source. A column
+ * tile: 32 weight rows, which give 32 neighbouring outputs. A unit: the step in which K can be cut: the blocks that
+ * share a scale vector, or 64 values of floats.
  */
 #ifndef MATMUL_H
 #define MATMUL_H

@@ -62,7 +62,7 @@ HVX_NOINLINE void quantize_group(const HVX_Vector *x, uint32_t count, enum quant
     for (uint32_t i = 0; i < 4; i++)
         max[i] = i < parts ? max_of_8(x + 8 * i) : hvx_zero();
     const HVX_Vector absmax = pair_max(pair_max(max[0], max[1]), pair_max(max[2], max[3]));
-    const HVX_Vector scale = f16_precision(hvx_mul_f32(absmax, hvx_splat_f32(1.0f / 127)));
+    HVX_Vector scale = f16_precision(hvx_mul_f32(absmax, hvx_splat_f32(1.0f / 127)));
 
     /* not below 2^-96 (nor above 2^96), which keeps the reciprocal normal */
     HVX_Vector divisor = Q6_Vw_vmax_VwVw(absmax, hvx_splat_f32(0x1p-96f));
@@ -95,6 +95,8 @@ HVX_NOINLINE void quantize_group(const HVX_Vector *x, uint32_t count, enum quant
         form == QUANTIZE_MINIMUM
             ? hvx_mul_f32(hvx_i32_to_f32(sums), scale)
             : Q6_Vw_vsub_VwVw(hvx_zero(), Q6_Vw_vmpyi_VwRub(sums, (int32_t)(zero * 0x01010101u)));
+    if (form == QUANTIZE_HALF)
+        scale = hvx_mul_f32(scale, hvx_splat_f32(0.5f));
     const HVX_VectorPair pairs = Q6_W_vshuff_VVR(scale, first, -8); /* two of first, two scales, two of first, ... */
     records[0] = Q6_V_lo_W(pairs);
     records[1] = Q6_V_hi_W(pairs);

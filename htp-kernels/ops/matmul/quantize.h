@@ -19,6 +19,7 @@
 enum quantize_form {
     QUANTIZE_ZERO,    /* weights with a zero point: start */
     QUANTIZE_MINIMUM, /* weights with a minimum a block: scaled_sum */
+    QUANTIZE_HALF,    /* weights whose scale is taken doubled: start, and half of the scale */
 };
 
 /* Two blocks. */

@@ -7,9 +7,9 @@
  * a short K costs no more than a long one.
  *
  *   zero point   weights are unsigned; the accumulator starts at -zero * sum(activations) of the block
- *   nibbles      MXFP4, IQ4_NL: looked up. Others, GEMV: high nibbles masked but not shifted, in an accumulator of their
- *                own, which vasracc adds at the end of the block (exact: it is a multiple of 16). GEMM: shifted once for
- *                all rows
+ *   nibbles      MXFP4, IQ4_NL: looked up. Others, GEMV: high nibbles masked but not shifted, in an accumulator of
+ *                their own, which vasracc adds at the end of the block (exact: it is a multiple of 16). GEMM: shifted
+ *                once for all rows
  *   scales       f16 weight scales of two blocks become two f32 vectors at once; an exponent byte (MXFP4) moves to its
  *                place in an f32. Times the row's f32 scale. Then one multiplication and one addition for a block. Sums
  *                stay in qf32 until the end
@@ -91,8 +91,9 @@ HVX_INLINE HVX_Vector tile_dot_half(HVX_VectorPair pair, int b) {
 }
 
 /*
- * The weights' scales of block b of a group, f32. MXFP4: 2^(byte - 128), ggml's rule for every byte (its tables hold
- * doubled values): the exponent field becomes byte - 1; bytes 0 and 1 give subnormals, 1 << 21 and 2 << 21.
+ * The weights' scales of block b of a group, f32. MXFP4: ggml's rule is 2^(byte - 128) for every byte, with a table of
+ * doubled values. Here it is 2^(byte - 127), and the row's scale has the half: so the byte is the exponent field as it
+ * is, but for 0, a subnormal, and 255, which an f32 does not reach; the largest f32 is within rounding of it.
  */
 HVX_INLINE HVX_Vector tile_dot_weight_scale(uint32_t type, const struct tile_dot_scales *s, int b) {
     if (type != HTP_TYPE_MXFP4)
@@ -100,14 +101,8 @@ HVX_INLINE HVX_Vector tile_dot_weight_scale(uint32_t type, const struct tile_dot
     const HVX_Vector word = s->exponents;
     const HVX_Vector moved = b == 3 ? Q6_Vuw_vlsr_VuwR(word, 1) : Q6_Vw_vasl_VwR(word, 23 - 8 * b);
     const HVX_Vector e = Q6_V_vand_VV(moved, hvx_splat_i32(0x7f800000));
-    const HVX_Vector normal = Q6_Vw_vsub_VwVw(e, hvx_splat_i32(1 << 23));
-    const HVX_Vector subnormal = Q6_Vw_vadd_VwVw(Q6_Vuw_vlsr_VuwR(e, 2), hvx_splat_i32(1 << 21));
-    return Q6_Vw_vmax_VwVw(normal, subnormal); /* from byte 2 on the first is the larger one */
-}
-
-/* times the row's scale of the block */
-HVX_INLINE HVX_Vector tile_dot_scale(HVX_Vector weight_scale, tile_dot_records record, int half) {
-    return hvx_mul_f32(weight_scale, hvx_splat_f32(record->scale[half]));
+    const HVX_Vector at_least = Q6_Vw_vmax_VwVw(e, hvx_splat_i32(0x00400000));
+    return Q6_Vw_vmin_VwVw(at_least, hvx_splat_i32(0x7f7fffff));
 }
 
 HVX_INLINE HVX_Vector tile_dot_start(uint32_t type, tile_dot_records record, int half) {
@@ -151,7 +146,7 @@ HVX_INLINE void gemv_step(uint32_t type, const HVX_Vector *x, int g, int64_t a, 
 HVX_INLINE void gemv_block(uint32_t type, int n, const HVX_Vector *const *w, int at,
                            const struct tile_dot_scales *scales, int b, const tile_dot_bytes *q,
                            tile_dot_records record, int half, HVX_Vector table, struct gemv_sum *s) {
-    const HVX_Vector start = tile_dot_start(type, record, half);
+    const HVX_Vector start = tile_dot_start(type, record, half), row_scale = hvx_splat_f32(record->scale[half]);
     HVX_UNROLL
     for (int t = 0; t < n; t++) {
         HVX_Vector low = start, high = hvx_zero();
@@ -164,7 +159,7 @@ HVX_INLINE void gemv_block(uint32_t type, int n, const HVX_Vector *const *w, int
         if (type == HTP_TYPE_Q4_1)
             s[t].sum = tile_dot_add_minimum(s[t].sum, tile_dot_half(scales[t].minima, b), record, half);
         s[t].dot = low;
-        s[t].scale = tile_dot_scale(tile_dot_weight_scale(type, &scales[t], b), record, half);
+        s[t].scale = hvx_mul_f32(tile_dot_weight_scale(type, &scales[t], b), row_scale);
     }
 }
 
@@ -254,7 +249,8 @@ HVX_INLINE void gemm_block(uint32_t type, int n, const HVX_Vector *x, const stru
     const HVX_Vector minimum = type == HTP_TYPE_Q4_1 ? tile_dot_half(scales->minima, b) : hvx_zero();
     HVX_UNROLL
     for (int r = 0; r < n; r++) {
-        sum[r] = tile_dot_add(sum[r], dot[r], tile_dot_scale(weight_scale, record[r] + pair, half));
+        const HVX_Vector row_scale = hvx_splat_f32((record[r] + pair)->scale[half]);
+        sum[r] = tile_dot_add(sum[r], dot[r], hvx_mul_f32(weight_scale, row_scale));
         if (type == HTP_TYPE_Q4_1)
             sum[r] = tile_dot_add_minimum(sum[r], minimum, record[r] + pair, half);
     }
