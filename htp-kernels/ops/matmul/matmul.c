@@ -249,7 +249,7 @@ static uint32_t misfit_id(const struct htp_view *w, const struct htp_view *a, co
     return w->ne[3] != 1 || a->ne[3] != 1 || d->ne[3] != 1 || ids->ne[2] != 1 || ids->ne[3] != 1 ? 3 : HTP_MAX_DIMS;
 }
 
-/* detail of a failure: 0 .. 3 the operand (weights, activations, dst, ids) whose type is wrong, 16 + i: size i is wrong */
+/* detail of a failure: 0 .. 3 which of weights, activations, dst, ids has a wrong type; 16 + i: size i is wrong */
 static uint32_t check(struct htp_exec *exec, struct matmul *m, const struct htp_view *ids) {
     if (exec->n_src < 2 || exec->src[0] == NULL || exec->src[1] == NULL || exec->dst == NULL)
         return fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
