@@ -72,7 +72,17 @@ uint32_t check_type_size(uint32_t type) {
     }
 }
 
-static uint32_t block_elements(uint32_t type) { return type == HTP_TYPE_Q4_0 || type == HTP_TYPE_Q8_0 ? 32 : 1; }
+static uint32_t block_elements(uint32_t type) {
+    switch (type) {
+#define ELEMENTS_CASE(number, NAME, elements, bytes) \
+    case HTP_TYPE_##NAME:                            \
+        return elements;
+        HTP_TYPE_LIST(ELEMENTS_CASE)
+#undef ELEMENTS_CASE
+    default:
+        return 1;
+    }
+}
 
 void check_make(struct check_tensor *t, uint32_t type, uint32_t layout, const uint32_t *ne, const uint32_t *nb,
                 uint32_t offset) {
@@ -115,6 +125,11 @@ double check_get(const struct htp_view *v, uint32_t i0, uint32_t i1, uint32_t i2
         memcpy(&h, p, 2);
         return hvx_half_to_float(h);
     }
+    if (v->type == HTP_TYPE_BF16) { /* the upper half of an f32 */
+        uint16_t h;
+        memcpy(&h, p, 2);
+        return hvx_bits_float((uint32_t)h << 16);
+    }
     float f;
     memcpy(&f, p, 4);
     return f;
@@ -124,6 +139,11 @@ void check_set(const struct htp_view *v, uint32_t i0, uint32_t i1, uint32_t i2, 
     uint8_t *p = element(v, i0, i1, i2, i3);
     if (v->type == HTP_TYPE_F16) {
         const uint16_t h = hvx_float_to_half(value);
+        memcpy(p, &h, 2);
+        return;
+    }
+    if (v->type == HTP_TYPE_BF16) { /* cut, not rounded */
+        const uint16_t h = (uint16_t)(hvx_float_bits(value) >> 16);
         memcpy(p, &h, 2);
         return;
     }

@@ -7,15 +7,17 @@
 struct type_info {
     uint32_t elements; /* of a block */
     uint32_t bytes;    /* of a block */
-    uint32_t align;    /* of an address: the scalar itself, or the f16 scale of a quantised block */
+    uint32_t align;    /* of an address: the scalar itself; 2 for a block with f16 scales, 1 if its size is odd */
 };
+
+#define TYPE_ALIGN(elements, bytes) ((elements) == 1 ? (bytes) : 2 - (bytes) % 2)
 
 /* NULL: unknown */
 static const struct type_info *find_type(uint32_t type) {
     switch (type) {
 #define TYPE_CASE(number, NAME, elements, bytes)                                               \
     case number: {                                                                             \
-        static const struct type_info info = {elements, bytes, (elements) == 1 ? (bytes) : 2}; \
+        static const struct type_info info = {elements, bytes, TYPE_ALIGN(elements, bytes)};   \
         return &info;                                                                          \
     }
         HTP_TYPE_LIST(TYPE_CASE)

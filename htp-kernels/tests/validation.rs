@@ -274,10 +274,12 @@ fn more_buffers_than_mappings() {
 fn extent(t: &Tensor) -> Option<u128> {
     let (block, bytes, align): (u128, u128, u128) = match t.kind {
         F32 | I32 => (1, 4, 4),
-        F16 => (1, 2, 2),
+        F16 | BF16 => (1, 2, 2),
         I64 => (1, 8, 8),
-        Q4_0 => (32, 18, 2),
+        Q4_0 | IQ4_NL => (32, 18, 2),
         Q8_0 => (32, 34, 2),
+        Q4_1 => (32, 20, 2),
+        MXFP4 => (32, 17, 1),
         _ => return None,
     };
     let ne = t.ne.map(u128::from);
@@ -293,13 +295,16 @@ fn extent(t: &Tensor) -> Option<u128> {
             (right && shape && aligned).then(|| if empty { 0 } else { last() + bytes })
         }
         TILES => {
-            let vectors = match t.kind {
-                Q4_0 => 4,
-                Q8_0 => 8,
+            // vectors of the quants of a block, blocks that share scale vectors, and how many of these
+            let (vectors, group, scales) = match t.kind {
+                Q4_0 | IQ4_NL => (4, 2, 1),
+                Q8_0 => (8, 2, 1),
+                Q4_1 => (4, 2, 2),
+                MXFP4 => (4, 4, 1),
                 _ => return None,
             };
             let blocks = ne[0] / 32;
-            let column = 128 * (blocks * vectors + blocks.div_ceil(2));
+            let column = 128 * (blocks * vectors + blocks.div_ceil(group) * scales);
             let all = column * ne[1].div_ceil(32) * ne[2] * ne[3];
             (right && ne[0] % 32 == 0 && offset % 128 == 0).then_some(all)
         }
@@ -324,8 +329,10 @@ fn number() -> impl Strategy<Value = u32> {
 
 fn stride(kind: u16) -> impl Strategy<Value = u32> {
     let block = match kind {
-        Q4_0 => 18,
+        Q4_0 | IQ4_NL => 18,
         Q8_0 => 34,
+        Q4_1 => 20,
+        MXFP4 => 17,
         _ => 4,
     };
     prop_oneof![6 => Just(block), 4 => (0u32..64).prop_map(move |n| n * block), 2 => number()]
@@ -338,7 +345,7 @@ fn tensor() -> impl Strategy<Value = Tensor> {
         2 => any::<u32>().prop_map(|n| u64::from(n) % (DATA_BYTES as u64 + 8)),
         1 => any::<u64>(),
     ];
-    (0u16..7, prop_oneof![3 => Just(ROWS), 3 => Just(TILES), 1 => 2u16..4], offset).prop_flat_map(
+    (0u16..11, prop_oneof![3 => Just(ROWS), 3 => Just(TILES), 1 => 2u16..4], offset).prop_flat_map(
         |(kind, layout, offset)| {
             let ne = [
                 number().boxed(),
@@ -430,8 +437,17 @@ fn mutated_batches_never_crash() {
     let mut product = Op { op: MUL_MAT, dst: 8, n_src: 2, src: [NO_TENSOR; 6], ..Op::default() };
     product.src[..2].copy_from_slice(&[5, 7]);
     original.ops.push(product);
+    // the same weights as those of the only expert, which all of three tokens choose: memory is zero there
+    original.tensors.extend([
+        Tensor { kind: I32, ..f32_tensor(131072, [1, 3, 1, 1]) },
+        f32_tensor(A_AT, [64, 1, 3, 1]),
+        f32_tensor(65536, [40, 1, 3, 1]),
+    ]);
+    let mut experts = Op { op: MUL_MAT_ID, dst: 11, n_src: 3, src: [NO_TENSOR; 6], ..Op::default() };
+    experts.src[..3].copy_from_slice(&[5, 10, 9]);
+    original.ops.push(experts);
     original.lay_out();
-    ok(3)(bench.run(&original));
+    ok(4)(bench.run(&original));
     let request_len = size_of::<Request>();
     let total = request_len + original.batch_bytes().len();
     let byte = prop_oneof![Just(0u8), Just(1), Just(0x7f), Just(0xff), any::<u8>()];

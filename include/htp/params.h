@@ -9,6 +9,6 @@ struct htp_norm_params {
     float eps;
 };
 
-/* matmul and binary have no arguments */
+/* matmul (MUL_MAT, MUL_MAT_ID) and binary have no arguments */
 
 #endif

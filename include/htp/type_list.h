@@ -9,7 +9,11 @@
     X(2, I32, 1, 4)         \
     X(3, I64, 1, 8)         \
     X(4, Q4_0, 32, 18)      \
-    X(5, Q8_0, 32, 34)
+    X(5, Q8_0, 32, 34)      \
+    X(6, Q4_1, 32, 20)      \
+    X(7, MXFP4, 32, 17)     \
+    X(8, IQ4_NL, 32, 18)    \
+    X(9, BF16, 1, 2)
 
 #define HTP_TYPE_ENUM(number, NAME, elements, bytes) HTP_TYPE_##NAME = number,
 enum htp_type { HTP_TYPE_LIST(HTP_TYPE_ENUM) };

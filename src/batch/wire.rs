@@ -2,7 +2,6 @@
 
 pub const HTP_TILE_DIM: u32 = 32;
 pub const HTP_TILE_VECTOR: u32 = 128;
-pub const HTP_TILE_SCALE_GROUP: u32 = 2;
 pub const HTP_WIRE_VERSION: u32 = 1;
 pub const HTP_REQUEST_MAGIC: u32 = 1364218952;
 pub const HTP_RESPONSE_MAGIC: u32 = 1380996168;
@@ -29,6 +28,7 @@ pub const HTP_OP_SUB: htp_op = 3;
 pub const HTP_OP_MUL: htp_op = 4;
 pub const HTP_OP_DIV: htp_op = 5;
 pub const HTP_OP_RMS_NORM: htp_op = 6;
+pub const HTP_OP_MUL_MAT_ID: htp_op = 80;
 pub type htp_op = ::core::ffi::c_uint;
 pub const HTP_STATUS_OK: htp_status = 0;
 pub const HTP_STATUS_BAD_PACKET: htp_status = 1;
@@ -48,6 +48,10 @@ pub const HTP_TYPE_I32: htp_type = 2;
 pub const HTP_TYPE_I64: htp_type = 3;
 pub const HTP_TYPE_Q4_0: htp_type = 4;
 pub const HTP_TYPE_Q8_0: htp_type = 5;
+pub const HTP_TYPE_Q4_1: htp_type = 6;
+pub const HTP_TYPE_MXFP4: htp_type = 7;
+pub const HTP_TYPE_IQ4_NL: htp_type = 8;
+pub const HTP_TYPE_BF16: htp_type = 9;
 pub type htp_type = ::core::ffi::c_uint;
 pub const HTP_LAYOUT_ROWS: htp_layout = 0;
 pub const HTP_LAYOUT_TILES: htp_layout = 1;

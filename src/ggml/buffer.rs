@@ -59,6 +59,9 @@ fn tile_type(kind: ElementType) -> Option<TileType> {
     match kind {
         ElementType::Q4_0 => Some(TileType::Q4_0),
         ElementType::Q8_0 => Some(TileType::Q8_0),
+        ElementType::Q4_1 => Some(TileType::Q4_1),
+        ElementType::MXFP4 => Some(TileType::MXFP4),
+        ElementType::IQ4_NL => Some(TileType::IQ4_NL),
         _ => None,
     }
 }

@@ -206,6 +206,10 @@ element_types! {
     I64 = GGML_TYPE_I64, HTP_TYPE_I64, 1, 8;
     Q4_0 = GGML_TYPE_Q4_0, HTP_TYPE_Q4_0, 32, 18;
     Q8_0 = GGML_TYPE_Q8_0, HTP_TYPE_Q8_0, 32, 34;
+    Q4_1 = GGML_TYPE_Q4_1, HTP_TYPE_Q4_1, 32, 20;
+    MXFP4 = GGML_TYPE_MXFP4, HTP_TYPE_MXFP4, 32, 17;
+    IQ4_NL = GGML_TYPE_IQ4_NL, HTP_TYPE_IQ4_NL, 32, 18;
+    BF16 = GGML_TYPE_BF16, HTP_TYPE_BF16, 1, 2;
 }
 
 /// Builds tensors for tests, as ggml would lay them out.

@@ -14,8 +14,8 @@ const PASS_ROWS: usize = 16;
 
 /// A type of weights. `WORDS`: words of quants in a block, which is also the quant vectors of a 32x32 tile.
 pub(super) trait Codec<const WORDS: usize> {
-    /// What is added to a quant to make it unsigned.
-    const QUANT_BIAS: u8;
+    /// Which unsigned operand of the kernels stands for 0.
+    const ZERO: u8;
     /// K-blocks that share a scale vector.
     const SCALE_GROUP: usize;
     /// Scale vectors of a group.
@@ -68,7 +68,7 @@ fn high_pair<W: Word>(a: W, b: W) -> W {
 pub(super) struct Format {
     pub block_bytes: usize,
     pub quant_vectors: usize,
-    pub quant_bias: u8,
+    pub zero: u8,
     pub scale_group: usize,
     pub scale_vectors: usize,
     /// `(column, blocks, rows, stride)`: packs 32 rows of `blocks` blocks, `stride` bytes apart, into a column tile.
@@ -86,7 +86,7 @@ impl Format {
         Format {
             block_bytes: C::BLOCK_BYTES,
             quant_vectors: WORDS,
-            quant_bias: C::QUANT_BIAS,
+            zero: C::ZERO,
             scale_group: C::SCALE_GROUP,
             scale_vectors: C::SCALE_VECTORS,
             pack_strip: pack_strip::<WORDS, C>,

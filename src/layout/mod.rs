@@ -14,8 +14,11 @@
 
 mod codec;
 mod convert;
+mod iq4_nl;
+mod mxfp4;
 mod parallel;
 mod q4_0;
+mod q4_1;
 mod q8_0;
 mod tiles;
 mod transfer;

@@ -7,7 +7,7 @@ use super::word::Word;
 pub(super) struct Q4_0;
 
 impl Codec<4> for Q4_0 {
-    const QUANT_BIAS: u8 = 8;
+    const ZERO: u8 = 8;
     const SCALE_GROUP: usize = 2;
     const SCALE_VECTORS: usize = 1;
 

@@ -10,7 +10,7 @@ pub(super) struct Q8_0;
 const FLIP_SIGNS: u32 = 0x8080_8080;
 
 impl Codec<8> for Q8_0 {
-    const QUANT_BIAS: u8 = 128;
+    const ZERO: u8 = 128;
     const SCALE_GROUP: usize = 2;
     const SCALE_VECTORS: usize = 1;
 

@@ -11,48 +11,70 @@ use super::{LayoutError, TileLayout, TileType};
 /// Bytes behind the tiles that nothing may touch.
 const GUARD: [u8; 64] = [0xa5; 64];
 
+/// What the definition says of a type.
+struct Definition {
+    block_bytes: usize,
+    /// Bytes of a block before its quants: one scale of `scale_bytes` for each scale vector.
+    head_bytes: usize,
+    scale_bytes: usize,
+    quant_vectors: usize,
+}
+
+fn definition(kind: TileType) -> Definition {
+    let (block_bytes, head_bytes, scale_bytes, quant_vectors) = match kind {
+        TileType::Q4_0 | TileType::IQ4_NL => (18, 2, 2, 4),
+        TileType::Q8_0 => (34, 2, 2, 8),
+        TileType::Q4_1 => (20, 4, 2, 4),
+        TileType::MXFP4 => (17, 1, 1, 4),
+    };
+    Definition { block_bytes, head_bytes, scale_bytes, quant_vectors }
+}
+
 /// The tiles of `rows` written word by word from the definition: slow, and sharing nothing with the code under test.
 fn tiles_by_definition(kind: TileType, ne: [usize; 4], rows: &[u8]) -> Vec<u8> {
-    let (block_bytes, vectors) = match kind {
-        TileType::Q4_0 => (18, 4),
-        TileType::Q8_0 => (34, 8),
-    };
+    let d = definition(kind);
     let blocks = ne[0] / 32;
+    // Blocks that do not exist (rows that pad a tile, places that stay unused) are zero.
     let block = |matrix: usize, row: usize, k: usize| -> Vec<u8> {
-        if row >= ne[1] {
-            return vec![0; block_bytes];
+        if row >= ne[1] || k >= blocks {
+            return vec![0; d.block_bytes];
         }
-        rows[((matrix * ne[1] + row) * blocks + k) * block_bytes..][..block_bytes].to_vec()
+        rows[((matrix * ne[1] + row) * blocks + k) * d.block_bytes..][..d.block_bytes].to_vec()
     };
     // The unsigned quant of element `i`: as stored for nibbles, 128 more for bytes.
-    let quant = |block: &[u8], i: usize| match kind {
-        TileType::Q4_0 if i < 16 => block[2 + i] & 15,
-        TileType::Q4_0 => block[2 + i - 16] >> 4,
-        TileType::Q8_0 => (block[2 + i] as i8 as i16 + 128) as u8,
+    let quant = |block: &[u8], i: usize| {
+        let quants = &block[d.head_bytes..];
+        match kind {
+            TileType::Q8_0 => (quants[i] as i8 as i16 + 128) as u8,
+            _ if i < 16 => quants[i] & 15,
+            _ => quants[i - 16] >> 4,
+        }
     };
+    let group = 4 / d.scale_bytes;
     let mut tiles = Vec::new();
     for matrix in 0..ne[2] * ne[3] {
         for column in 0..ne[1].div_ceil(32) {
             for k in 0..blocks {
-                for vector in 0..vectors {
+                for vector in 0..d.quant_vectors {
                     for lane in 0..32 {
                         let block = block(matrix, column * 32 + lane, k);
                         for byte in 0..4 {
                             tiles.push(match kind {
-                                TileType::Q4_0 => {
-                                    quant(&block, 8 * vector + byte) | quant(&block, 8 * vector + 4 + byte) << 4
-                                }
                                 TileType::Q8_0 => quant(&block, 4 * vector + byte),
+                                _ => quant(&block, 8 * vector + byte) | quant(&block, 8 * vector + 4 + byte) << 4,
                             });
                         }
                     }
                 }
-                let last = k + 1 == blocks;
-                if k % 2 == 1 || last {
+                if (k + 1) % group != 0 && k + 1 != blocks {
+                    continue;
+                }
+                for scale in (0..d.head_bytes).step_by(d.scale_bytes) {
                     for lane in 0..32 {
-                        let row = column * 32 + lane;
-                        tiles.extend(&block(matrix, row, k - k % 2)[..2]);
-                        tiles.extend(if k % 2 == 1 { block(matrix, row, k)[..2].to_vec() } else { vec![0; 2] });
+                        for place in 0..group {
+                            let block = block(matrix, column * 32 + lane, k / group * group + place);
+                            tiles.extend(&block[scale..][..d.scale_bytes]);
+                        }
                     }
                 }
             }
@@ -260,6 +282,11 @@ fn sizes() {
     let layout = TileLayout::new(TileType::Q8_0, [96, 32, 2, 3]).unwrap();
     assert_eq!(layout.column_bytes(), 32 * 3 * 34 + 64);
     assert_eq!(layout.tiled_bytes(), 6 * (32 * 3 * 34 + 64));
+    // Two scale vectors each for Q4_1; for MXFP4 one that holds four blocks, of which three are not there.
+    let layout = TileLayout::new(TileType::Q4_1, [96, 32, 1, 1]).unwrap();
+    assert_eq!(layout.column_bytes(), 32 * 3 * 20 + 128);
+    let layout = TileLayout::new(TileType::MXFP4, [160, 32, 1, 1]).unwrap();
+    assert_eq!(layout.column_bytes(), 32 * 5 * 17 + 96);
 }
 
 #[test]
@@ -333,19 +360,21 @@ fn the_header_lists_these_types() {
     assert_eq!(define("HTP_TILE_VECTOR"), super::VECTOR_BYTES);
 
     let lines = header.lines().skip_while(|line| !line.starts_with("#define HTP_TILE_TYPE_LIST(X)"));
-    let listed: Vec<(String, usize, usize)> = lines
+    let listed: Vec<(String, [usize; 4])> = lines
         .skip(1)
         .map_while(|line| line.trim().strip_prefix("X("))
         .map(|line| {
             let mut fields = line.split(')').next().unwrap().split(',').map(str::trim);
-            let mut field = || fields.next().unwrap();
-            (field().to_string(), field().parse().unwrap(), field().parse().unwrap())
+            let name = fields.next().unwrap().to_string();
+            (name, std::array::from_fn(|_| fields.next().unwrap().parse().unwrap()))
         })
         .collect();
-    let ours: Vec<(String, usize, usize)> =
-        TileType::ALL.iter().map(|t| (t.name().to_string(), t.quant_vectors(), t.quant_bias() as usize)).collect();
+    let ours: Vec<(String, [usize; 4])> = TileType::ALL
+        .iter()
+        .map(|t| (t.name().into(), [t.quant_vectors(), t.scale_group(), t.scale_vectors(), t.zero().into()]))
+        .collect();
     assert_eq!(listed, ours);
-    for kind in TileType::ALL {
-        assert_eq!(kind.scale_group(), define("HTP_TILE_SCALE_GROUP"), "{}", kind.name());
+    for &kind in TileType::ALL {
+        assert_eq!(kind.block_bytes(), definition(kind).block_bytes, "{}", kind.name());
     }
 }

@@ -1,34 +1,54 @@
 //! The types that have tiles, and the sizes and places of a tensor in them.
 
 use super::codec::Format;
+use super::iq4_nl::Iq4Nl;
+use super::mxfp4::Mxfp4;
 use super::q4_0::Q4_0;
+use super::q4_1::Q4_1;
 use super::q8_0::Q8_0;
 use super::{parallel, LayoutError, TILE_DIM, VECTOR_BYTES};
 
-/// A type of weights that the kernels load as tiles: the list of `include/htp/tiles.h`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TileType {
-    /// 4-bit quants with an f16 scale a block of 32.
-    Q4_0,
-    /// 8-bit quants with an f16 scale a block of 32.
-    Q8_0,
+macro_rules! tile_types {
+    ($($name:ident = $codec:ty, $words:literal, $doc:literal;)*) => {
+        /// A type of weights that the kernels load as tiles: the list of `include/htp/tiles.h`.
+        #[allow(non_camel_case_types, reason = "ggml's names of its block formats")]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum TileType {
+            $(#[doc = $doc] $name,)*
+        }
+
+        impl TileType {
+            /// Every type, in the header's order.
+            pub const ALL: &'static [TileType] = &[$(TileType::$name),*];
+
+            /// The name in ggml and in `include/htp/tiles.h`.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(TileType::$name => stringify!($name),)*
+                }
+            }
+
+            pub(super) fn format(self) -> &'static Format {
+                match self {
+                    $(TileType::$name => {
+                        static FORMAT: Format = Format::of::<$words, $codec>();
+                        &FORMAT
+                    })*
+                }
+            }
+        }
+    };
 }
 
-static Q4_0_FORMAT: Format = Format::of::<4, Q4_0>();
-static Q8_0_FORMAT: Format = Format::of::<8, Q8_0>();
+tile_types! {
+    Q4_0 = Q4_0, 4, "4-bit quants with an f16 scale a block of 32.";
+    Q8_0 = Q8_0, 8, "8-bit quants with an f16 scale a block of 32.";
+    Q4_1 = Q4_1, 4, "4-bit quants with an f16 scale and an f16 minimum a block of 32.";
+    MXFP4 = Mxfp4, 4, "4-bit floats with an exponent a block of 32.";
+    IQ4_NL = Iq4Nl, 4, "4-bit indices into a table, with an f16 scale a block of 32.";
+}
 
 impl TileType {
-    /// Every type.
-    pub const ALL: &'static [TileType] = &[TileType::Q4_0, TileType::Q8_0];
-
-    /// The name in ggml and in `include/htp/tiles.h`.
-    pub fn name(self) -> &'static str {
-        match self {
-            TileType::Q4_0 => "Q4_0",
-            TileType::Q8_0 => "Q8_0",
-        }
-    }
-
     /// Bytes of a block of 32 weights in ggml's layout.
     pub fn block_bytes(self) -> usize {
         self.format().block_bytes
@@ -39,21 +59,19 @@ impl TileType {
         self.format().quant_vectors
     }
 
-    /// What is added to a quant to make it unsigned.
-    pub fn quant_bias(self) -> u8 {
-        self.format().quant_bias
+    /// Which unsigned operand of the kernels stands for 0.
+    pub fn zero(self) -> u8 {
+        self.format().zero
     }
 
-    /// K-blocks that share a scale vector.
+    /// K-blocks that share scale vectors.
     pub fn scale_group(self) -> usize {
         self.format().scale_group
     }
 
-    pub(super) fn format(self) -> &'static Format {
-        match self {
-            TileType::Q4_0 => &Q4_0_FORMAT,
-            TileType::Q8_0 => &Q8_0_FORMAT,
-        }
+    /// Scale vectors of such a group.
+    pub fn scale_vectors(self) -> usize {
+        self.format().scale_vectors
     }
 }
 

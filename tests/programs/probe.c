@@ -22,8 +22,9 @@
 /* ggml's functions, found at run time so that one source serves both ways of loading */
 #define FUNCTIONS(X)                                                                                              \
     X(ggml_init) X(ggml_free) X(ggml_tensor_overhead) X(ggml_graph_overhead) X(ggml_new_tensor_4d)                \
+    X(ggml_mul_mat_id) X(ggml_view_3d)                                                                            \
     X(ggml_mul_mat) X(ggml_view_2d) X(ggml_new_graph) X(ggml_build_forward_expand) X(ggml_nbytes)                 \
-    X(ggml_quantize_chunk) X(ggml_row_size) X(ggml_type_name) X(ggml_fp32_to_fp16_row)                            \
+    X(ggml_quantize_chunk) X(ggml_row_size) X(ggml_type_name) X(ggml_is_quantized)                                \
     X(ggml_backend_load) X(ggml_backend_load_all_from_path) X(ggml_backend_reg_dev_count)                         \
     X(ggml_backend_reg_dev_get) X(ggml_backend_dev_name) X(ggml_backend_dev_description)                          \
     X(ggml_backend_dev_memory) X(ggml_backend_dev_init) X(ggml_backend_dev_by_name)                               \
@@ -85,7 +86,7 @@ struct shape {
 struct product {
     struct ggml_context *weights_ctx, *ctx;
     ggml_backend_buffer_t weights_buffer, buffer;
-    struct ggml_tensor *weights, *activations, *out, *slice_out;
+    struct ggml_tensor *weights, *activations, *ids, *out, *slice_out, *expert_out;
     struct ggml_cgraph *graph;
 };
 
@@ -116,6 +117,13 @@ static struct product make(ggml_backend_t backend, ggml_backend_buffer_type_t ty
         p.slice_out = p_ggml_mul_mat(p.ctx, rows, p.activations);
         p_ggml_build_forward_expand(p.graph, p.slice_out);
     }
+    if (s->matrices > 1) { /* the matrices as experts, two for each row of the first matrix of activations */
+        struct ggml_tensor *tokens =
+            p_ggml_view_3d(p.ctx, p.activations, s->k, 1, s->m, (size_t)s->k * 4, (size_t)s->k * 4, 0);
+        p.ids = p_ggml_new_tensor_4d(p.ctx, GGML_TYPE_I32, 2, s->m, 1, 1);
+        p.expert_out = p_ggml_mul_mat_id(p.ctx, p.weights, tokens, p.ids);
+        p_ggml_build_forward_expand(p.graph, p.expert_out);
+    }
     p.weights_buffer = p_ggml_backend_alloc_ctx_tensors_from_buft(p.weights_ctx, type);
     p.buffer = p_ggml_backend_alloc_ctx_tensors(p.ctx, backend);
     if (!p.weights_buffer || !p.buffer) {
@@ -125,6 +133,12 @@ static struct product make(ggml_backend_t backend, ggml_backend_buffer_type_t ty
     p_ggml_backend_buffer_set_usage(p.weights_buffer, GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
     if (!p_ggml_backend_supports_op(backend, p.out) || (p.slice_out && !p_ggml_backend_supports_op(backend, p.slice_out)))
         fail("%s in %s: MUL_MAT is not supported", p_ggml_type_name(s->type), p_ggml_backend_buft_name(type));
+    if (p.expert_out && !p_ggml_backend_supports_op(backend, p.expert_out))
+        fail("%s in %s: MUL_MAT_ID is not supported", p_ggml_type_name(s->type), p_ggml_backend_buft_name(type));
+    for (int64_t i = 0; p.ids && i < 2 * s->m; i++) {
+        const int32_t id = (int32_t)(i * i % s->matrices);
+        p_ggml_backend_tensor_set(p.ids, &id, (size_t)i * 4, 4);
+    }
     p_ggml_backend_tensor_memset(p.weights, 0x5a, 0, size);
     for (size_t at = 0, piece = 1; at < size; at += piece, piece = piece * 3 + 7) { /* odd offsets and sizes */
         if (piece > size - at) piece = size - at;
@@ -166,10 +180,7 @@ static void try_shape(ggml_backend_t dsp, ggml_backend_buffer_type_t type, ggml_
     uint8_t *weights = malloc(size), *back = malloc(size);
     for (size_t i = 0; i < rows * (size_t)s->k; i++) values[i] = uniform();
     for (size_t i = 0; i < n_activations; i++) activations[i] = uniform();
-    if (s->type == GGML_TYPE_F16)
-        p_ggml_fp32_to_fp16_row(values, (ggml_fp16_t *)weights, (int64_t)rows * s->k);
-    else
-        p_ggml_quantize_chunk(s->type, values, weights, 0, (int64_t)rows, s->k, NULL);
+    p_ggml_quantize_chunk(s->type, values, weights, 0, (int64_t)rows, s->k, NULL);
 
     ggml_backend_buffer_type_t cpu_type = p_ggml_backend_dev_buffer_type(p_ggml_backend_get_device(cpu));
     struct product a = make(dsp, type, s, weights, size, activations);
@@ -177,6 +188,7 @@ static void try_shape(ggml_backend_t dsp, ggml_backend_buffer_type_t type, ggml_
     if (a.buffer && b.buffer) {
         compare("product", s, a.out, b.out);
         if (a.slice_out && b.slice_out) compare("product of a slice", s, a.slice_out, b.slice_out);
+        if (a.expert_out && b.expert_out) compare("product with experts", s, a.expert_out, b.expert_out);
         memset(back, 0, size);
         for (size_t at = 0, piece = 5; at < size; at += piece, piece = piece * 2 + 3) {
             if (piece > size - at) piece = size - at;
@@ -219,7 +231,8 @@ int main(int argc, char **argv) {
     }
     ggml_backend_t dsp = p_ggml_backend_dev_init(p_ggml_backend_reg_dev_get(reg, 0), NULL);
     ggml_backend_t cpu = p_ggml_backend_dev_init(cpu_dev, NULL);
-    static const enum ggml_type types[] = {GGML_TYPE_Q4_0, GGML_TYPE_Q8_0, GGML_TYPE_F16};
+    static const enum ggml_type types[] = {GGML_TYPE_Q4_0,   GGML_TYPE_Q8_0, GGML_TYPE_Q4_1, GGML_TYPE_MXFP4,
+                                           GGML_TYPE_IQ4_NL, GGML_TYPE_F16,  GGML_TYPE_BF16, GGML_TYPE_F32};
     static const int64_t shapes[][5] = {{32, 1, 1, 1, 1},   {64, 33, 1, 1, 1},  {96, 100, 1, 5, 1},  {576, 1536, 1, 1, 1},
                                         {576, 192, 1, 7, 1}, {2048, 64, 1, 3, 1}, {128, 40, 3, 2, 1}, {64, 65, 2, 4, 3}};
     for (size_t t = 0; t < sizeof types / sizeof *types; t++)
@@ -227,7 +240,7 @@ int main(int argc, char **argv) {
             const int64_t *v = shapes[i];
             struct shape s = {types[t], v[0], v[1], v[2], v[3], v[4]};
             try_shape(dsp, p_ggml_backend_dev_buffer_type(p_ggml_backend_get_device(dsp)), cpu, &s);
-            if (s.type != GGML_TYPE_F16) try_shape(dsp, repack_type(dsp), cpu, &s);
+            if (p_ggml_is_quantized(s.type)) try_shape(dsp, repack_type(dsp), cpu, &s);
         }
     p_ggml_backend_free(dsp);
     p_ggml_backend_free(cpu);

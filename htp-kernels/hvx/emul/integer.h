@@ -213,6 +213,39 @@ HVX_INLINE HVX_Vector Q6_Vb_vpacke_VhVh(HVX_Vector u, HVX_Vector v) { return pla
 HVX_INLINE HVX_Vector Q6_Vb_vpacko_VhVh(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vb_vpacko_VhVh(u, v); }
 HVX_INLINE HVX_Vector Q6_V_vdelta_VV(HVX_Vector u, HVX_Vector v) { return plain_Q6_V_vdelta_VV(u, v); }
 
+#if HVX_CHUNK_BYTES == 64
+#define HVX_LOOK_UP(chunk, table) (chunk_u32) _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), (__m512i)(chunk))
+#elif HVX_CHUNK_BYTES == 32
+#define HVX_LOOK_UP(chunk, table) (chunk_u32) _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), (__m256i)(chunk))
+#endif
+#ifdef HVX_LOOK_UP
+/* 16 entries of the table: the low or high bytes of the half-words from `from` on */
+HVX_INLINE __m128i hvx_table16(const uint16_t *from, int32_t odd) {
+    const __m128i a = _mm_loadu_si128((const __m128i *)from), b = _mm_loadu_si128((const __m128i *)(from + 8));
+    const __m128i low = _mm_set1_epi16(0xff);
+    return odd ? _mm_packus_epi16(_mm_srli_epi16(a, 8), _mm_srli_epi16(b, 8))
+               : _mm_packus_epi16(_mm_and_si128(a, low), _mm_and_si128(b, low));
+}
+#define HVX_STEP_LOOK_UP(i, from, first, second)                                               \
+    {                                                                                          \
+        const chunk_u32 index = from.c[i], place = index & 0x0f0f0f0fu;                        \
+        const chunk_u32 upper = (index >> 4 & 0x01010101u) * 255u;                             \
+        r.c[i] = (HVX_LOOK_UP(place, first) & ~upper) | (HVX_LOOK_UP(place, second) & upper);  \
+    }
+HVX_INLINE HVX_Vector Q6_Vb_vlut32_VbVbR_nomatch(HVX_Vector u, HVX_Vector v, int32_t t) {
+    const union hvx_lanes table = {v};
+    const uint16_t *half = table.uh + (t & 1) * 32;
+    const __m128i first = hvx_table16(half, t & 2), second = hvx_table16(half + 16, t & 2);
+    HVX_Vector r;
+    HVX_EACH_CHUNK(HVX_STEP_LOOK_UP, u, first, second)
+    return r;
+}
+#else
+HVX_INLINE HVX_Vector Q6_Vb_vlut32_VbVbR_nomatch(HVX_Vector u, HVX_Vector v, int32_t t) {
+    return plain_Q6_Vb_vlut32_VbVbR_nomatch(u, v, t);
+}
+#endif
+
 /* One stage of a butterfly network: partner holds, for every byte, the byte of its partner. */
 HVX_INLINE HVX_Vector hvx_delta_stage(HVX_Vector u, HVX_Vector partner, HVX_Vector control, uint32_t bit) {
     const HVX_Vector wanted = Q6_V_vand_VV(Q6_Vub_vlsr_VubR(control, (int32_t)bit), Q6_V_vsplat_R(0x01010101));

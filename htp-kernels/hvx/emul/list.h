@@ -17,7 +17,8 @@
     X(Q6_Vuh_vlsr_VuhR) X(Q6_Vub_vlsr_VubR) X(Q6_V_vror_VR)
 #define HVX_LIST_V_VVV(X) X(Q6_Vw_vrmpyacc_VwVubVb) X(Q6_Vw_vrmpyacc_VwVbVb)
 #define HVX_LIST_V_VVR(X) \
-    X(Q6_Vw_vrmpyacc_VwVubRb) X(Q6_Vw_vasracc_VwVwR) X(Q6_V_valign_VVR) X(Q6_V_vlalign_VVR)
+    X(Q6_Vw_vrmpyacc_VwVubRb) X(Q6_Vw_vasracc_VwVwR) X(Q6_V_valign_VVR) X(Q6_V_vlalign_VVR) \
+    X(Q6_Vb_vlut32_VbVbR_nomatch)
 #define HVX_LIST_W_VVR(X) X(Q6_W_vdeal_VVR) X(Q6_W_vshuff_VVR)
 #define HVX_LIST_Q_R(X) X(Q6_Q_vsetq_R) X(Q6_Q_vsetq2_R)
 #define HVX_LIST_Q_VV(X) X(Q6_Q_vcmp_eq_VwVw) X(Q6_Q_vcmp_gt_VwVw) X(Q6_Q_vcmp_gt_VuwVuw)

@@ -161,6 +161,8 @@ PLAIN_VV(Q6_Vb_vpacke_VhVh, 128, ub, i < 64 ? v.ub[2 * i] : u.ub[2 * (i - 64)])
 PLAIN_VV(Q6_Vb_vpacko_VhVh, 128, ub, i < 64 ? v.ub[2 * i + 1] : u.ub[2 * (i - 64) + 1])
 PLAIN_VV(Q6_Vh_vshuffe_VhVh, 64, uh, i & 1 ? u.uh[i - 1] : v.uh[i])
 PLAIN_VV(Q6_Vh_vshuffo_VhVh, 64, uh, i & 1 ? u.uh[i] : v.uh[i + 1])
+/* u: indices, v: a table of 32 bytes in the even or odd bytes of half of the vector, which t chooses */
+PLAIN_VVR(Q6_Vb_vlut32_VbVbR_nomatch, 128, ub, v.ub[2 * (((t & 7) << 5 | (u.ub[i] & 31)) & 63) + (t >> 1 & 1)])
 
 /* butterfly networks: where the control byte has the bit of a stage, a byte comes from the partner of that stage */
 HVX_PLAIN_FN HVX_Vector plain_delta(HVX_Vector u_, HVX_Vector v_, int first_bit, int step) {

@@ -1,11 +1,11 @@
-/* Activation rows into VTCM: quantised for quantised weights, rounded to f16 for f16 weights. Each row once. */
+/* Activation rows into VTCM: quantised for quantised weights, rounded to f16 for f16 weights, f32 for others. */
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/quantize.h"
 
 /* Where the elements of a source row are. */
 struct source_row {
     const uint8_t *data;
-    uint32_t type; /* F32 or F16 */
+    uint32_t type; /* F32, F16 or BF16 */
     uint32_t step; /* bytes from element to element */
 };
 
@@ -38,8 +38,8 @@ static void clear_behind(uint8_t *data, uint32_t bytes, uint32_t pad) {
         data[bytes] = 0;
 }
 
-/* f16 values [begin, begin + count) of a row, zeros up to a multiple of pad values */
-static void load_f16(const struct source_row *row, uint32_t begin, uint32_t count, uint32_t pad, HVX_Vector *to) {
+/* f16 or bf16 values [begin, begin + count) of a row, zeros up to a multiple of pad values */
+static void load_halves(const struct source_row *row, uint32_t begin, uint32_t count, uint32_t pad, HVX_Vector *to) {
     const uint8_t *from = row->data + (size_t)begin * row->step;
     if (row->step == 2) {
         copy_padded(from, 2 * count, 2 * pad, to);
@@ -49,6 +49,11 @@ static void load_f16(const struct source_row *row, uint32_t begin, uint32_t coun
     clear_behind((uint8_t *)to, 2 * count, 2 * pad);
 }
 
+/* even and odd values, as hvx_f16_to_f32: a bf16 is the upper half of an f32 */
+HVX_INLINE HVX_VectorPair widen_bf16(HVX_Vector h) {
+    return Q6_W_vcombine_VV(Q6_V_vand_VV(h, hvx_splat_i32(-0x10000)), Q6_Vw_vasl_VwR(h, 16));
+}
+
 /*
  * f32 values [begin, begin + count) of a row, zeros up to a multiple of pad values; count is at most
  * MATMUL_STAGE_VALUES. Returns the row itself where it can be used as it lies, otherwise a copy in stage.
@@ -56,12 +61,12 @@ static void load_f16(const struct source_row *row, uint32_t begin, uint32_t coun
 static const HVX_Vector *load_f32(const struct source_row *row, uint32_t begin, uint32_t count, uint32_t pad,
                                   HVX_Vector *stage) {
     const uint8_t *from = row->data + (size_t)begin * row->step;
-    if (row->type == HTP_TYPE_F16) {
+    if (row->type != HTP_TYPE_F32) {
         HVX_Vector *halves = stage + MATMUL_STAGE_VALUES / HVX_WORDS;
-        load_f16(row, begin, count, pad, halves);
+        load_halves(row, begin, count, pad, halves);
         const uint32_t vectors = (count + pad - 1) / pad * pad / HVX_HALVES;
         for (uint32_t i = 0; i < vectors; i++) {
-            const HVX_VectorPair split = hvx_f16_to_f32(halves[i]);
+            const HVX_VectorPair split = row->type == HTP_TYPE_F16 ? hvx_f16_to_f32(halves[i]) : widen_bf16(halves[i]);
             const HVX_VectorPair in_order = hvx_interleave_words(Q6_V_lo_W(split), Q6_V_hi_W(split));
             stage[2 * i] = Q6_V_lo_W(in_order);
             stage[2 * i + 1] = Q6_V_hi_W(in_order);
@@ -79,14 +84,19 @@ static const HVX_Vector *load_f32(const struct source_row *row, uint32_t begin, 
     return stage;
 }
 
+static enum quantize_form form_of(uint32_t type) {
+    return type == HTP_TYPE_Q4_1 ? QUANTIZE_MINIMUM : type == HTP_TYPE_MXFP4 ? QUANTIZE_HALF : QUANTIZE_ZERO;
+}
+
 static void quantize_row(const struct matmul *m, const struct source_row *row, uint8_t *to, HVX_Vector *stage) {
-    const uint32_t zero = (uint32_t)htp_tile_zero(m->type);
+    const uint32_t zero = htp_tile_zero(m->type);
+    const enum quantize_form form = form_of(m->type);
     uint8_t *records = to + htp_round_up(m->k, QUANTIZE_PAD);
     for (uint32_t begin = 0; begin < m->k; begin += QUANTIZE_GROUP) {
         const uint32_t count = htp_min_u32(m->k - begin, QUANTIZE_GROUP);
         const uint32_t padded = (uint32_t)htp_round_up(count, QUANTIZE_PAD);
         const HVX_Vector *x = load_f32(row, begin, count, QUANTIZE_PAD, stage);
-        quantize_group(x, padded, zero, (HVX_Vector *)(void *)(to + begin), (HVX_Vector *)(void *)records);
+        quantize_group(x, padded, form, zero, (HVX_Vector *)(void *)(to + begin), (HVX_Vector *)(void *)records);
         records += QUANTIZE_GROUP_RECORD_BYTES;
     }
 }
@@ -96,7 +106,7 @@ static void half_row(const struct matmul *m, const struct source_row *row, HVX_V
         const uint32_t count = htp_min_u32(m->k - begin, MATMUL_STAGE_VALUES);
         const uint32_t vectors = htp_div_up(count, HVX_HALVES);
         if (row->type == HTP_TYPE_F16) {
-            load_f16(row, begin, count, HVX_HALVES, to);
+            load_halves(row, begin, count, HVX_HALVES, to);
         } else {
             const HVX_Vector *x = load_f32(row, begin, count, HVX_HALVES, stage);
             for (uint32_t i = 0; i < vectors; i++) {
@@ -108,32 +118,35 @@ static void half_row(const struct matmul *m, const struct source_row *row, HVX_V
     }
 }
 
-/* row r of a matrix: where it comes from and where its outputs go */
-static struct source_row find_row(const struct matmul *m, uint32_t matrix, uint32_t r, uint8_t **output) {
-    const struct htp_view *a = m->activations;
-    const uint32_t ne02 = m->weights->ne[2];
-    const uint32_t i1 = r % a->ne[1], outer = r / a->ne[1];
-    const uint32_t i2 = matrix % ne02 * m->repeat2 + outer % m->repeat2;
-    const uint32_t i3 = matrix / ne02 * (a->ne[3] / m->weights->ne[3]) + outer / m->repeat2;
-    const struct source_row row = {htp_row(a, i1, i2, i3), a->type, a->nb[0]};
-    *output = htp_row(m->dst, i1, i2, i3);
-    return row;
+/* f32; of 64 values the even ones first for bf16 weights, which come apart that way */
+static void float_row(const struct matmul *m, const struct source_row *row, HVX_Vector *to, HVX_Vector *stage) {
+    for (uint32_t begin = 0; begin < m->k; begin += MATMUL_STAGE_VALUES) {
+        const uint32_t count = htp_min_u32(m->k - begin, MATMUL_STAGE_VALUES);
+        const HVX_Vector *x = load_f32(row, begin, count, HVX_HALVES, stage);
+        const uint32_t pairs = htp_div_up(count, HVX_HALVES);
+        for (uint32_t i = 0; i < pairs; i++, x += 2, to += 2) {
+            const HVX_VectorPair d =
+                m->type == HTP_TYPE_BF16 ? hvx_deal_words(x[0], x[1]) : Q6_W_vcombine_VV(x[1], x[0]);
+            to[0] = Q6_V_lo_W(d);
+            to[1] = Q6_V_hi_W(d);
+        }
+    }
 }
 
 void matmul_prepare(void *arg, uint32_t thread, uint32_t n_threads) {
     const struct matmul_chunk *chunk = arg;
     const struct matmul *m = chunk->m;
     HVX_Vector *stage = (HVX_Vector *)(void *)(m->thread_vtcm + thread * m->thread_bytes);
-    const uint32_t total = chunk->matrices * chunk->rows;
-    const uint32_t begin = (uint32_t)((uint64_t)total * thread / n_threads);
-    const uint32_t end = (uint32_t)((uint64_t)total * (thread + 1) / n_threads);
+    const uint32_t begin = (uint32_t)((uint64_t)chunk->rows * thread / n_threads);
+    const uint32_t end = (uint32_t)((uint64_t)chunk->rows * (thread + 1) / n_threads);
     for (uint32_t i = begin; i < end; i++) {
-        uint8_t *to = m->rows + (size_t)i * m->activation_bytes;
-        const struct source_row row = find_row(m, chunk->first_matrix + i / chunk->rows,
-                                               chunk->first_row + i % chunk->rows, &m->outputs[i]);
+        uint8_t *to = m->activation_rows + (size_t)i * m->activation_bytes;
+        const struct source_row row = {m->rows[i].source, m->activations->type, m->activations->nb[0]};
         if (matmul_is_quantized(m->type))
             quantize_row(m, &row, to, stage);
-        else
+        else if (m->type == HTP_TYPE_F16)
             half_row(m, &row, (HVX_Vector *)(void *)to, stage);
+        else
+            float_row(m, &row, (HVX_Vector *)(void *)to, stage);
     }
 }

@@ -1,4 +1,4 @@
-/* MUL_MAT through its entry, against ref.c; the quantiser against its rule. */
+/* MUL_MAT and MUL_MAT_ID through their entry, against ref.c. */
 #include "check/check.h"
 
 #include <math.h>
@@ -6,12 +6,10 @@
 #include <string.h>
 
 #include "hvx/emul/half.h"
+#include "ops/matmul/check_parts.h"
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/pack.h"
-#include "ops/matmul/quantize.h"
 #include "ops/matmul/ref.h"
-
-uint32_t htp_matmul(struct htp_exec *exec);
 
 enum data {
     ORDINARY,
@@ -54,27 +52,42 @@ static float spread(enum data data, uint32_t range) {
     return ldexpf(1, (int)check_below(2 * range + 1) - (int)range);
 }
 
+/* random scales; returns the bytes that they take */
+static uint32_t fill_scales(uint32_t type, uint8_t *block, enum data data) {
+    const float factor = spread(data, 10), scale = check_uniform() * 0.02f * factor;
+    if (type == HTP_TYPE_MXFP4) {
+        static const uint32_t range[] = {3, 21, 121}; /* of the exponent, around 2^-8 */
+        block[0] = factor == 0 ? 0 : (uint8_t)(119 + check_below(range[data]) - range[data] / 2);
+        return 1;
+    }
+    const uint16_t halves[2] = {hvx_float_to_half(scale), hvx_float_to_half(fabsf(scale) * (7 * check_uniform() - 8))};
+    const uint32_t bytes = type == HTP_TYPE_Q4_1 ? 4 : 2;
+    memcpy(block, halves, bytes);
+    return bytes;
+}
+
 static void fill_weights(const struct htp_view *w, enum data data) {
     const uint32_t size = check_type_size(w->type);
     for (uint32_t r = 0; r < htp_rows(w); r++) {
-        uint8_t *row = htp_row(w, r % w->ne[1], r / w->ne[1] % w->ne[2], r / w->ne[1] / w->ne[2]);
-        if (w->type == HTP_TYPE_F16) {
-            for (uint32_t i = 0; i < w->ne[0]; i++) {
-                const uint16_t h = hvx_float_to_half((check_uniform() + check_uniform()) * spread(data, 8));
-                memcpy(row + (size_t)i * w->nb[0], &h, 2);
+        const uint32_t i1 = r % w->ne[1], i2 = r / w->ne[1] % w->ne[2], i3 = r / w->ne[1] / w->ne[2];
+        for (uint32_t i = 0; i < w->ne[0] && !matmul_is_quantized(w->type); i++)
+            check_set(w, i, i1, i2, i3, (check_uniform() + check_uniform()) * spread(data, 8));
+        for (uint32_t b = 0; b < w->ne[0] / 32 && matmul_is_quantized(w->type); b++) {
+            uint8_t *block = htp_row(w, i1, i2, i3) + (size_t)b * size;
+            const uint32_t head = fill_scales(w->type, block, data);
+            if (w->type == HTP_TYPE_MXFP4 && block[0] == 0) { /* the scale of a block that is all zero */
+                memset(block, 0, size);
+                continue;
             }
-            continue;
-        }
-        for (uint32_t b = 0; b < w->ne[0] / 32; b++) {
-            uint8_t *block = row + (size_t)b * size;
-            const uint16_t h = hvx_float_to_half(check_uniform() * 0.02f * spread(data, 10));
-            memcpy(block, &h, 2);
-            for (uint32_t i = 2; i < size; i++)
+            for (uint32_t i = head; i < size; i++)
                 block[i] = data == EXTREME && check_below(4) == 0 ? (check_random() >> 31 ? 0x80 : 0xff)
                                                                   : (uint8_t)check_random();
         }
     }
 }
+
+/* An address that is aligned to the type and to nothing more. */
+static uint32_t odd_offset(uint32_t type) { return type == HTP_TYPE_F32 ? 20 : type == HTP_TYPE_MXFP4 ? 23 : 22; }
 
 /* f16 products must stay below 65504 as inputs */
 static void fill_activations(const struct htp_view *a, enum data data, bool half_range) {
@@ -110,14 +123,15 @@ static struct errors compare(const struct htp_view *dst, const double *expected,
     return e;
 }
 
-/* runs and returns a copy of the outputs (N * rows), NULL when it failed */
-static float *run_once(struct check *c, const struct htp_view *w, const struct htp_view *a, struct check_tensor *dst,
-                       const struct shape *s) {
+/* runs and returns a copy of the outputs (N * rows), NULL when it failed; ids: NULL for MUL_MAT */
+static float *run_once(struct check *c, const struct htp_view *w, const struct htp_view *a, const struct htp_view *ids,
+                       struct check_tensor *dst, const struct shape *s) {
     struct check_run run;
-    check_run_init(&run, HTP_OP_MUL_MAT, s->threads, (size_t)s->vtcm_kib << 10);
-    run.exec.n_src = 2;
+    check_run_init(&run, ids == NULL ? HTP_OP_MUL_MAT : HTP_OP_MUL_MAT_ID, s->threads, (size_t)s->vtcm_kib << 10);
+    run.exec.n_src = 3;
     run.exec.src[0] = w;
     run.exec.src[1] = a;
+    run.exec.src[2] = ids;
     run.exec.dst = &dst->view;
     check_remember(dst);
     const uint32_t status = check_run_op(&run, htp_matmul);
@@ -134,6 +148,48 @@ static float *run_once(struct check *c, const struct htp_view *w, const struct h
     return copy;
 }
 
+#define SHAPE_TEXT "type %u/%u strides %u/%u k %u n %u m %u [%u,%u] x [%u,%u] threads %u vtcm %u data %u"
+#define SHAPE_ARGS                                                                                                    \
+    (unsigned)w->type, (unsigned)a->type, (unsigned)w_form, (unsigned)a_form, (unsigned)s->k, (unsigned)s->n,         \
+        (unsigned)s->m, (unsigned)s->w2, (unsigned)s->w3, (unsigned)s->repeat2, (unsigned)s->repeat3,                 \
+        (unsigned)s->threads, (unsigned)s->vtcm_kib, (unsigned)s->data
+
+/* One product with weights in rows and, where the type has them, in tiles. The forms are for messages. */
+static void run_product(struct check *c, const struct htp_view *w, uint32_t w_form, const struct htp_view *a,
+                        uint32_t a_form, const struct htp_view *ids, struct check_tensor *dst, const struct shape *s) {
+    const size_t count = (size_t)s->n * htp_rows(&dst->view);
+    double *expected = malloc(count * sizeof(double)), *terms = malloc(count * sizeof(double));
+    if (expected == NULL || terms == NULL)
+        abort();
+    float *got = run_once(c, w, a, ids, dst, s);
+    matmul_ref(w, a, ids, MATMUL_REF_KERNEL, expected, terms);
+    const struct errors e = compare(&dst->view, expected, terms);
+    check_case(c, e.nmse, 1e-9, "NMSE, same activations: " SHAPE_TEXT, SHAPE_ARGS);
+    check_case(c, e.terms, 5e-6, "error by sum of terms: " SHAPE_TEXT, SHAPE_ARGS);
+    if (matmul_is_quantized(w->type)) { /* tiles must give the very same numbers */
+        struct check_tensor tiles;
+        check_make(&tiles, w->type, HTP_LAYOUT_TILES, w->ne, NULL, 0);
+        matmul_ref_tiles(w, &tiles.view);
+        check_remember(&tiles);
+        float *again = run_once(c, &tiles.view, a, ids, dst, s);
+        if (s->vtcm_kib >= 4096) /* with less, K may be cut at other places, which rounds differently */
+            check_true(c, got != NULL && again != NULL && memcmp(got, again, count * sizeof(float)) == 0,
+                       "tiles and rows differ: " SHAPE_TEXT, SHAPE_ARGS);
+        check_case(c, compare(&dst->view, expected, terms).nmse, 1e-9, "NMSE, tiles: " SHAPE_TEXT, SHAPE_ARGS);
+        check_true(c, check_unchanged(&tiles, true), "weights were written");
+        free(again);
+        check_free(&tiles);
+    }
+    if (s->data == ORDINARY && count >= 64) { /* with few outputs one that is small by chance would decide */
+        matmul_ref(w, a, ids, MATMUL_REF_EXACT, expected, terms);
+        check_case(c, compare(&dst->view, expected, terms).nmse, 5e-4, "NMSE, f32 activations: " SHAPE_TEXT,
+                   SHAPE_ARGS);
+    }
+    free(got);
+    free(expected);
+    free(terms);
+}
+
 static void run_shape(struct check *c, uint32_t type, uint32_t w_form, uint32_t a_type, uint32_t a_form,
                       const struct shape *s) {
     const uint32_t w_ne[4] = {s->k, s->n, s->w2, s->w3};
@@ -143,106 +199,76 @@ static void run_shape(struct check *c, uint32_t type, uint32_t w_form, uint32_t 
     uint32_t w_nb[4], a_nb[4];
     make_strides(type, w_ne, w_form, w_nb);
     make_strides(a_type, a_ne, a_form, a_nb);
-    struct check_tensor w, a, dst, tiles;
-    check_make(&w, type, HTP_LAYOUT_ROWS, w_ne, w_nb, w_form == 1 ? 22 : 0);
+    struct check_tensor w, a, dst;
+    check_make(&w, type, HTP_LAYOUT_ROWS, w_ne, w_nb, w_form == 1 ? odd_offset(type) : 0);
     check_make(&a, a_type, HTP_LAYOUT_ROWS, a_ne, a_nb, a_form == 1 ? 12 : 0);
     check_make(&dst, HTP_TYPE_F32, HTP_LAYOUT_ROWS, d_ne, d_nb, 4 * check_below(3));
     fill_weights(&w.view, s->data);
     fill_activations(&a.view, s->data, type == HTP_TYPE_F16 || a_type == HTP_TYPE_F16);
-
-    const size_t count = (size_t)s->n * htp_rows(&a.view);
-    double *expected = malloc(count * sizeof(double)), *terms = malloc(count * sizeof(double));
-    if (expected == NULL || terms == NULL)
-        abort();
-    float *got = run_once(c, &w.view, &a.view, &dst, s);
-    matmul_ref(&w.view, &a.view, MATMUL_REF_KERNEL, expected, terms);
-    const struct errors e = compare(&dst.view, expected, terms);
-#define SHAPE_TEXT "type %u/%u strides %u/%u k %u n %u m %u [%u,%u] x [%u,%u] threads %u vtcm %u data %u"
-#define SHAPE_ARGS                                                                                               \
-    (unsigned)type, (unsigned)a_type, (unsigned)w_form, (unsigned)a_form, (unsigned)s->k, (unsigned)s->n,        \
-        (unsigned)s->m, (unsigned)s->w2, (unsigned)s->w3, (unsigned)s->repeat2, (unsigned)s->repeat3,            \
-        (unsigned)s->threads, (unsigned)s->vtcm_kib, (unsigned)s->data
-    check_case(c, e.nmse, 1e-9, "NMSE, same activations: " SHAPE_TEXT, SHAPE_ARGS);
-    check_case(c, e.terms, 5e-6, "error by sum of terms: " SHAPE_TEXT, SHAPE_ARGS);
-    if (matmul_is_quantized(type)) { /* tiles must give the very same numbers */
-        check_make(&tiles, type, HTP_LAYOUT_TILES, w_ne, NULL, 0);
-        matmul_ref_tiles(&w.view, &tiles.view);
-        check_remember(&tiles);
-        float *again = run_once(c, &tiles.view, &a.view, &dst, s);
-        if (s->vtcm_kib >= 4096) /* with less, K may be cut at other places, which rounds differently */
-            check_true(c, got != NULL && again != NULL && memcmp(got, again, count * sizeof(float)) == 0,
-                       "tiles and rows differ: " SHAPE_TEXT, SHAPE_ARGS);
-        check_case(c, compare(&dst.view, expected, terms).nmse, 1e-9, "NMSE, tiles: " SHAPE_TEXT, SHAPE_ARGS);
-        check_true(c, check_unchanged(&tiles, true), "weights were written");
-        free(again);
-        check_free(&tiles);
-    }
-    if (s->data == ORDINARY && count >= 64) { /* with few outputs one that is small by chance would decide */
-        matmul_ref(&w.view, &a.view, MATMUL_REF_EXACT, expected, terms);
-        check_case(c, compare(&dst.view, expected, terms).nmse, 5e-4, "NMSE, f32 activations: " SHAPE_TEXT, SHAPE_ARGS);
-    }
-    free(got);
-    free(expected);
-    free(terms);
+    run_product(c, &w.view, w_form, &a.view, a_form, NULL, &dst, s);
     check_free(&w);
     check_free(&a);
     check_free(&dst);
 }
 
-/* ---- the quantiser ---- */
+/* ---- MUL_MAT_ID ---- */
 
-static void check_quantizer(struct check *c) {
-    static float x[QUANTIZE_GROUP] __attribute__((aligned(128)));
-    static int8_t q[QUANTIZE_GROUP] __attribute__((aligned(128)));
-    static struct activation_record records[QUANTIZE_GROUP_RECORDS] __attribute__((aligned(128)));
-    for (uint32_t round = 0; round < 60; round++) {
-        const uint32_t count = QUANTIZE_PAD * (1 + round % 4), range = round < 20 ? 0 : round < 40 ? 10 : 80;
-        for (uint32_t i = 0; i < count; i++) {
-            static float factor;
-            if (i % 32 == 0)
-                factor = check_below(7) == 0 ? 0 : ldexpf(1, (int)check_below(2 * range + 1) - (int)range);
-            x[i] = check_uniform() * factor * (i % 32 == 9 ? 3 : 1);
+struct id_shape {
+    uint32_t k, n, experts, used, rows, tokens; /* rows: of the activations of a token, used or a divisor of it */
+    uint32_t threads, vtcm_kib;
+    enum data data;
+};
+
+/* what a token picks: different experts, in any order */
+static void fill_ids(const struct htp_view *ids, uint32_t experts) {
+    for (uint32_t token = 0; token < ids->ne[1]; token++) {
+        for (uint32_t slot = 0; slot < ids->ne[0]; slot++) {
+            const int32_t id = (int32_t)((slot * 7 + check_below(experts)) % experts);
+            memcpy(htp_row(ids, token, 0, 0) + (size_t)slot * ids->nb[0], &id, 4);
         }
-        quantize_group((const HVX_Vector *)(const void *)x, count, 8, (HVX_Vector *)(void *)q,
-                       (HVX_Vector *)(void *)records);
-        double rounding = 0, scale_error = 0;
-        uint32_t bad = 0;
-        for (uint32_t b = 0; b < count / 32; b++) {
-            double absmax = 0;
-            int sum = 0;
-            for (uint32_t i = 32 * b; i < 32 * b + 32; i++)
-                absmax = fmax(absmax, fabsf(x[i]));
-            for (uint32_t i = 32 * b; i < 32 * b + 32; i++) {
-                rounding = fmax(rounding, fabs(q[i] - (absmax > 0 ? x[i] * 127.0 / absmax : 0)));
-                sum += q[i];
-            }
-            /* absmax / 127 with 11 bits; next to the middle of two such numbers it may be the other one */
-            const double scale = records[b / 2].scale[b % 2], exact = absmax / 127;
-            int exponent;
-            const double bits = ldexp(frexp(scale, &exponent), 11);
-            scale_error = fmax(scale_error, fabs(scale - exact) - ldexp(0.5, exponent - 11) * (1 + 1e-3));
-            bad += bits != floor(bits);
-            bad += records[b / 2].start[b % 2] != -8 * sum;
-        }
-        check_case(c, rounding - 0.5, 2e-5, "quantiser: rounding beyond a half, range 2^+-%u", (unsigned)range);
-        check_case(c, scale_error, 0, "quantiser: scale, range 2^+-%u", (unsigned)range);
-        check_true(c, bad == 0, "quantiser: %u sums or scales wrong", (unsigned)bad);
     }
+}
+
+static void run_ids(struct check *c, uint32_t type, uint32_t w_form, uint32_t a_type, uint32_t a_form,
+                    const struct id_shape *i) {
+    /* for the messages: m tokens, [experts, used] x [rows, 1] */
+    const struct shape s = {i->k, i->n, i->tokens, i->experts, i->used, i->rows, 1, i->threads, i->vtcm_kib, i->data};
+    const uint32_t w_ne[4] = {i->k, i->n, i->experts, 1}, a_ne[4] = {i->k, i->rows, i->tokens, 1};
+    const uint32_t ids_ne[4] = {i->used, i->tokens, 1, 1}, d_ne[4] = {i->n, i->used, i->tokens, 1};
+    /* ids: a view of longer lists, as the first of a sorted list are */
+    const uint32_t ids_row = (i->used + 3) * 4, d_row = i->n * 4 + 8;
+    const uint32_t ids_nb[4] = {4, ids_row, ids_row * i->tokens, ids_row * i->tokens};
+    const uint32_t d_nb[4] = {4, d_row, d_row * i->used, d_row * i->used * i->tokens};
+    uint32_t w_nb[4], a_nb[4];
+    make_strides(type, w_ne, w_form, w_nb);
+    make_strides(a_type, a_ne, a_form, a_nb);
+    struct check_tensor w, a, ids, dst;
+    check_make(&w, type, HTP_LAYOUT_ROWS, w_ne, w_nb, w_form == 1 ? odd_offset(type) : 0);
+    check_make(&a, a_type, HTP_LAYOUT_ROWS, a_ne, a_nb, a_form == 1 ? 12 : 0);
+    check_make(&ids, HTP_TYPE_I32, HTP_LAYOUT_ROWS, ids_ne, ids_nb, 4);
+    check_make(&dst, HTP_TYPE_F32, HTP_LAYOUT_ROWS, d_ne, d_nb, 4 * check_below(3));
+    fill_weights(&w.view, i->data);
+    fill_activations(&a.view, i->data, type == HTP_TYPE_F16 || a_type == HTP_TYPE_F16);
+    fill_ids(&ids.view, i->experts);
+    run_product(c, &w.view, w_form, &a.view, a_form, &ids.view, &dst, &s);
+    check_free(&w);
+    check_free(&a);
+    check_free(&ids);
+    check_free(&dst);
 }
 
 /* ---- packing: byte for byte what the host stores ---- */
 
-static void check_pack(struct check *c) {
-    for (uint32_t round = 0; round < 24; round++) {
-        const uint32_t type = round % 2 ? HTP_TYPE_Q4_0 : HTP_TYPE_Q8_0;
+static void check_pack(struct check *c, uint32_t type) {
+    for (uint32_t round = 0; round < 12; round++) {
         const uint32_t ne[4] = {32 * (1 + round % 5), 1 + check_below(32), 1, 1};
         struct check_tensor rows, expected, packed;
-        check_make(&rows, type, HTP_LAYOUT_ROWS, ne, NULL, 2);
+        check_make(&rows, type, HTP_LAYOUT_ROWS, ne, NULL, odd_offset(type));
         check_make(&expected, type, HTP_LAYOUT_TILES, ne, NULL, 0);
         check_make(&packed, type, HTP_LAYOUT_TILES, ne, NULL, 0);
         fill_weights(&rows.view, ORDINARY);
         matmul_ref_tiles(&rows.view, &expected.view);
-        pack_tile(type, rows.view.data, rows.view.nb[1], ne[1], ne[0] / 32, packed.view.data);
+        pack_tile(type, rows.view.nb[0], rows.view.data, rows.view.nb[1], ne[1], ne[0] / 32, packed.view.data);
         check_true(c, memcmp(packed.block, expected.block, packed.block_bytes) == 0,
                    "pack_tile, type %u, %u rows of %u", (unsigned)type, (unsigned)ne[1], (unsigned)ne[0]);
         check_free(&rows);
@@ -251,48 +277,25 @@ static void check_pack(struct check *c) {
     }
 }
 
-/* ---- what must be refused ---- */
+/* ---- MXFP4: scale bytes at the ends of their range ---- */
 
-static void refuses(struct check *c) {
-    const uint32_t w_ne[4] = {64, 32, 2, 1}, a_ne[4] = {64, 3, 2, 1}, d_ne[4] = {32, 3, 2, 1};
-    const uint32_t short_ne[4] = {32, 3, 2, 1}, three_ne[4] = {64, 3, 3, 1};
-    struct check_tensor w, f32, a, short_a, three, dst;
-    check_make(&w, HTP_TYPE_Q4_0, HTP_LAYOUT_ROWS, w_ne, NULL, 0);
-    check_make(&f32, HTP_TYPE_F32, HTP_LAYOUT_ROWS, w_ne, NULL, 0);
+/* Bytes from `first` on, one for each row, and activations around 2^exponent. */
+static void run_exponents(struct check *c, uint32_t first, uint32_t count, int exponent, uint32_t m) {
+    const struct shape s = {.k = 224, .n = count, .m = m, .w2 = 1, .w3 = 1, .repeat2 = 1, .repeat3 = 1, .threads = 2,
+                            .vtcm_kib = 4096, .data = SPREAD};
+    const uint32_t w_ne[4] = {s.k, s.n, 1, 1}, a_ne[4] = {s.k, s.m, 1, 1}, d_ne[4] = {s.n, s.m, 1, 1};
+    struct check_tensor w, a, dst;
+    check_make(&w, HTP_TYPE_MXFP4, HTP_LAYOUT_ROWS, w_ne, NULL, 0);
     check_make(&a, HTP_TYPE_F32, HTP_LAYOUT_ROWS, a_ne, NULL, 0);
-    check_make(&short_a, HTP_TYPE_F32, HTP_LAYOUT_ROWS, short_ne, NULL, 0);
-    check_make(&three, HTP_TYPE_F32, HTP_LAYOUT_ROWS, three_ne, NULL, 0);
     check_make(&dst, HTP_TYPE_F32, HTP_LAYOUT_ROWS, d_ne, NULL, 0);
-    struct check_run run;
-    check_run_init(&run, HTP_OP_MUL_MAT, 2, 1 << 20);
-    run.exec.n_src = 2;
-    run.exec.dst = &dst.view;
-    const struct {
-        const struct htp_view *w, *a;
-        uint32_t status;
-        const char *what;
-    } cases[] = {
-        {&f32.view, &a.view, HTP_STATUS_UNSUPPORTED, "f32 weights"},
-        {&w.view, &w.view, HTP_STATUS_UNSUPPORTED, "quantised activations"},
-        {&w.view, &short_a.view, HTP_STATUS_BAD_OP, "other K"},
-        {&w.view, &three.view, HTP_STATUS_BAD_OP, "batches that do not repeat"},
-        {&w.view, NULL, HTP_STATUS_BAD_OP, "no activations"},
-    };
-    for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        run.exec.src[0] = cases[i].w;
-        run.exec.src[1] = cases[i].a;
-        check_true(c, check_run_op(&run, htp_matmul) == cases[i].status, "refusal of %s", cases[i].what);
-    }
-    run.exec.src[0] = &w.view;
-    run.exec.src[1] = &a.view;
-    run.exec.vtcm_size = 4096;
-    check_true(c, check_run_op(&run, htp_matmul) == HTP_STATUS_NO_VTCM && run.exec.detail > 4096, "too little VTCM");
-    check_run_free(&run);
+    fill_weights(&w.view, ORDINARY);
+    for (uint32_t i = 0; i < count * s.k / 32; i++)
+        w.view.data[i * 17] = (uint8_t)(first + i / (s.k / 32));
+    for (uint32_t i = 0; i < m * s.k; i++)
+        check_set(&a.view, i % s.k, i / s.k, 0, 0, ldexpf(check_uniform(), exponent));
+    run_product(c, &w.view, 0, &a.view, 0, NULL, &dst, &s);
     check_free(&w);
-    check_free(&f32);
     check_free(&a);
-    check_free(&short_a);
-    check_free(&three);
     check_free(&dst);
 }
 
@@ -302,29 +305,58 @@ void check_matmul(struct check *c) {
         {32, 32, 1, 1, 1, 1, 1, 1, 4096, ORDINARY},   {64, 96, 1, 1, 1, 1, 1, 2, 4096, ORDINARY},
         {96, 31, 3, 1, 1, 1, 1, 3, 4096, ORDINARY},   {576, 160, 1, 1, 1, 1, 1, 4, 4096, SPREAD},
         {2048, 96, 2, 1, 1, 1, 1, 1, 4096, ORDINARY}, {1056, 129, 1, 1, 1, 1, 1, 2, 4096, EXTREME},
-        {256, 1, 1, 1, 1, 1, 1, 4, 4096, ORDINARY},   {1536, 65, 7, 1, 1, 1, 1, 3, 4096, ORDINARY},
-        {576, 96, 32, 1, 1, 1, 1, 2, 4096, EXTREME},  {96, 200, 5, 2, 1, 3, 1, 4, 4096, ORDINARY},
+        {256, 1, 1, 1, 1, 1, 1, 4, 4096, ORDINARY},   {1536, 33, 7, 1, 1, 1, 1, 3, 4096, ORDINARY},
+        {576, 40, 30, 1, 1, 1, 1, 2, 4096, EXTREME},  {96, 200, 5, 2, 1, 3, 1, 4, 4096, ORDINARY},
         {64, 40, 4, 3, 2, 2, 2, 3, 4096, SPREAD},     {128, 33, 1, 4, 1, 2, 3, 4, 4096, ORDINARY},
         {2048, 64, 9, 1, 1, 1, 1, 4, 40, ORDINARY},   /* K in slices, rows in chunks */
-        {3104, 70, 6, 1, 2, 2, 1, 3, 64, SPREAD},     {4096, 100, 1, 1, 1, 1, 1, 4, 48, ORDINARY},
-        {160, 50, 70, 2, 1, 1, 1, 2, 32, ORDINARY},   {64, 32, 1100, 1, 1, 1, 1, 2, 64, ORDINARY},
+        {3104, 38, 6, 1, 2, 2, 1, 3, 64, SPREAD},     {4096, 100, 1, 1, 1, 1, 1, 4, 48, ORDINARY},
+        {160, 50, 70, 2, 1, 1, 1, 2, 32, ORDINARY},   {64, 8, 1100, 1, 1, 1, 1, 2, 64, ORDINARY},
         {32, 4100, 1, 1, 1, 1, 1, 4, 4096, ORDINARY}, {64, 20, 37, 1, 1, 1, 1, 4, 4096, ORDINARY},
         {9248, 34, 2, 1, 1, 1, 1, 2, 32, EXTREME},
     };
-    static const uint32_t types[] = {HTP_TYPE_Q4_0, HTP_TYPE_Q8_0, HTP_TYPE_F16};
-    check_quantizer(c);
-    check_pack(c);
-    for (uint32_t t = 0; t < 3; t++) {
+    static const struct id_shape id_shapes[] = {
+        /* k, n, experts, used, rows, tokens, threads, vtcm KiB, data */
+        {64, 96, 4, 2, 2, 1, 4, 4096, ORDINARY},   /* fewer tokens than experts */
+        {160, 33, 8, 4, 1, 3, 3, 4096, SPREAD},    /* tokens have one row for all experts */
+        {96, 40, 5, 1, 1, 17, 2, 4096, EXTREME},   {576, 70, 3, 3, 3, 9, 4, 4096, ORDINARY},
+        {32, 20, 2, 4, 2, 40, 4, 4096, ORDINARY},  /* the same expert twice for a token */
+        {64, 31, 1, 1, 1, 130, 3, 48, ORDINARY},   /* one expert, several chunks */
+        {32, 32, 9, 2, 2, 600, 2, 32, ORDINARY},   /* more picks than are sorted at a time */
+        {2080, 34, 4, 2, 1, 11, 2, 40, SPREAD},    /* K in slices */
+        {64, 32, 300, 2, 2, 5, 4, 4096, ORDINARY},
+    };
+    static const uint32_t types[] = {HTP_TYPE_Q4_0,   HTP_TYPE_Q8_0, HTP_TYPE_Q4_1, HTP_TYPE_MXFP4,
+                                     HTP_TYPE_IQ4_NL, HTP_TYPE_F16,  HTP_TYPE_BF16, HTP_TYPE_F32};
+    static const uint32_t a_types[] = {HTP_TYPE_F32, HTP_TYPE_F16, HTP_TYPE_F32, HTP_TYPE_BF16};
+    check_matmul_quantizer(c);
+    for (uint32_t t = 0; t < sizeof(types) / sizeof(types[0]); t++) {
+        const bool floats = !matmul_is_quantized(types[t]);
+        if (!floats)
+            check_pack(c, types[t]);
         for (uint32_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
             struct shape s = shapes[i];
-            const bool is_f16 = types[t] == HTP_TYPE_F16;
-            if (is_f16 && i % 3 != 0) /* odd lengths, 1 among them */
+            if (s.vtcm_kib < 4096 && (types[t] == HTP_TYPE_BF16 || types[t] == HTP_TYPE_F32))
+                s.vtcm_kib *= 2; /* activations are twice as large */
+            if (floats && i % 3 != 0) /* odd lengths, 1 among them */
                 s.k = i == 4 ? 1 : s.k - 1 - check_below(31);
-            run_shape(c, types[t], i % (is_f16 ? 4 : 3), i % 2 ? HTP_TYPE_F16 : HTP_TYPE_F32, 0, &s);
-            run_shape(c, types[t], 0, HTP_TYPE_F32, 1 + i % 3, &s);
-            if (i % 4 == 0)
+            run_shape(c, types[t], i % (floats ? 4 : 3), a_types[i % 4], 0, &s);
+            if ((i + t) % 2 == 0)
+                run_shape(c, types[t], 0, HTP_TYPE_F32, 1 + i % 3, &s);
+            if ((i + t) % 4 == 1)
                 run_shape(c, types[t], 2, HTP_TYPE_F16, 3, &s);
         }
+        for (uint32_t i = 0; i < sizeof(id_shapes) / sizeof(id_shapes[0]); i++) {
+            struct id_shape s = id_shapes[i];
+            if (floats && i % 3 != 0)
+                s.k -= 1 + check_below(31);
+            run_ids(c, types[t], i % (floats ? 4 : 3), a_types[i % 4], i % 2, &s);
+        }
     }
-    refuses(c);
+    for (uint32_t m = 1; m <= 5; m += 4) {
+        run_exponents(c, 0, 4, 20, m);
+        run_exponents(c, 0, 4, 8, m); /* scale times scale is subnormal */
+        run_exponents(c, 252, 4, -40, m);
+    }
+    check_matmul_refuses(c);
+    check_matmul_id_refuses(c);
 }

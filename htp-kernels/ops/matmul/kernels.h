@@ -7,28 +7,67 @@
 
 #include "ops/matmul/activations.h"
 
-#define KERNEL_Q4_0_TILES 2 /* column tiles that a GEMV pass takes: measured, more would spill */
+#define KERNEL_MAX_TILES 4 /* column tiles that a GEMV pass takes at most */
+#define KERNEL_ROWS 4      /* activation rows that a GEMM pass of quantised weights takes */
+#define KERNEL_FLOAT_ROWS 2 /* and one of other weights */
+
+/* ---- quantised weights, in tiles ---- */
+
+/* column tiles that a GEMV pass takes: measured, more would spill */
+#define KERNEL_Q4_0_TILES 3
 #define KERNEL_Q8_0_TILES 4
-#define KERNEL_ROWS 4 /* activation rows that a GEMM pass takes */
+#define KERNEL_Q4_1_TILES 3
+#define KERNEL_MXFP4_TILES 3
+#define KERNEL_IQ4_NL_TILES 3
+
+/* X(type, name, column tiles of a GEMV pass) */
+#define KERNEL_TILE_LIST(X)               \
+    X(Q4_0, q4_0, KERNEL_Q4_0_TILES)      \
+    X(Q8_0, q8_0, KERNEL_Q8_0_TILES)      \
+    X(Q4_1, q4_1, KERNEL_Q4_1_TILES)      \
+    X(MXFP4, mxfp4, KERNEL_MXFP4_TILES)   \
+    X(IQ4_NL, iq4_nl, KERNEL_IQ4_NL_TILES)
 
 /* One activation row, `tiles` column tiles: sums[t]. */
-void gemv_q4_0(const uint8_t *weights, size_t tile_bytes, uint32_t tiles, uint32_t blocks,
-               const struct activation_slice *a, HVX_Vector *sums);
-void gemv_q8_0(const uint8_t *weights, size_t tile_bytes, uint32_t tiles, uint32_t blocks,
-               const struct activation_slice *a, HVX_Vector *sums);
-
+typedef void (*kernel_gemv)(const uint8_t *weights, size_t tile_bytes, uint32_t tiles, uint32_t blocks,
+                            const struct activation_slice *a, HVX_Vector *sums);
 /* 1 .. KERNEL_ROWS activation rows, one column tile: sums[r]. */
-void gemm_q4_0(const uint8_t *weights, uint32_t blocks, const struct activation_slice *a, uint32_t rows,
-               HVX_Vector *sums);
-void gemm_q8_0(const uint8_t *weights, uint32_t blocks, const struct activation_slice *a, uint32_t rows,
-               HVX_Vector *sums);
+typedef void (*kernel_gemm)(const uint8_t *weights, uint32_t blocks, const struct activation_slice *a, uint32_t rows,
+                            HVX_Vector *sums);
+
+#define KERNEL_TILE_DECLARE(TYPE, name, tiles)                                                                \
+    void gemv_##name(const uint8_t *weights, size_t tile_bytes, uint32_t n_tiles, uint32_t blocks,            \
+                     const struct activation_slice *a, HVX_Vector *sums);                                     \
+    void gemm_##name(const uint8_t *weights, uint32_t blocks, const struct activation_slice *a, uint32_t rows, \
+                     HVX_Vector *sums);
+KERNEL_TILE_LIST(KERNEL_TILE_DECLARE)
+#undef KERNEL_TILE_DECLARE
+
+/* ---- weights of floats, in rows ---- */
 
 /*
- * f16: up to 32 weight rows (row_bytes apart, a multiple of 128; what is behind k values of a row does not matter) and
+ * Up to 32 weight rows (row_bytes apart, a multiple of 128; what is behind k values of a row does not matter) and
  * 1 or 2 activation rows (x_bytes apart, zeros behind k): sums[r]. Lanes of missing weight rows hold anything.
+ * Activations: f16 for f16 weights; f32 for f32; for bf16 f32, of 64 values the even ones, then the odd ones.
  */
-#define KERNEL_F16_ROWS 2
+typedef void (*kernel_float)(const uint8_t *weights, size_t row_bytes, uint32_t weight_rows, uint32_t k,
+                             const uint8_t *x, size_t x_bytes, uint32_t rows, HVX_Vector *sums);
 void gemm_f16(const uint8_t *weights, size_t row_bytes, uint32_t weight_rows, uint32_t k, const uint8_t *x,
               size_t x_bytes, uint32_t rows, HVX_Vector *sums);
+void gemm_bf16(const uint8_t *weights, size_t row_bytes, uint32_t weight_rows, uint32_t k, const uint8_t *x,
+               size_t x_bytes, uint32_t rows, HVX_Vector *sums);
+void gemm_f32(const uint8_t *weights, size_t row_bytes, uint32_t weight_rows, uint32_t k, const uint8_t *x,
+              size_t x_bytes, uint32_t rows, HVX_Vector *sums);
+
+/* ---- by type ---- */
+
+struct kernels {
+    uint32_t pass_tiles; /* column tiles that belong together in a GEMV pass, 1 .. KERNEL_MAX_TILES */
+    kernel_gemv gemv;    /* quantised weights, else NULL */
+    kernel_gemm gemm;
+    kernel_float gemm_float; /* the other weights, else NULL */
+};
+/* NULL: no kernel for this type of weights */
+const struct kernels *matmul_kernels(uint32_t type);
 
 #endif

@@ -1,17 +1,19 @@
 /*
- * MUL_MAT inside: what the files of this folder share.
+ * MUL_MAT and MUL_MAT_ID inside: what the files of this folder share.
  *
- *   matmul.c       entry: checks, then chunk by chunk: prepare activation rows, multiply
+ *   matmul.c       entry and checks; chunk by chunk: prepare activation rows, multiply
+ *   order.c        which rows meet which matrix: ggml's broadcasting, or tokens sorted by expert
  *   plan.c         how VTCM is divided
- *   activations.c  rows of src1 into VTCM: quantised (quantize.c) or f16
- *   weights.c      column tiles of src0 into VTCM, by DMA, ahead of the computation (pack.c turns ggml rows into tiles)
- *   q4_0.c q8_0.c  dot products of a column tile with activation rows (tile_dot.h), f16.c the same for f16 weights
+ *   activations.c  rows of src1 into VTCM: quantised (quantize.c), f16 or f32
+ *   weights.c      column tiles of src0 into VTCM, by DMA, ahead of their use (pack.c turns ggml rows into tiles)
+ *   q4_0.c ...     dot products of a column tile with activation rows (tile_dot.h), a file a type; f16.c bf16.c f32.c
+ *                  the same for weights of floats (float_dot.h); kernels.c finds them
  *   ref.c          the definition, for check.c
  *
- * Terms. A matrix: one of the ne02 * ne03 weight matrices. Its rows: all rows of src1 that are multiplied with it
- * (several when ggml broadcasts the weights); every row of src1 belongs to exactly one matrix. A column tile: 32 weight
- * rows, which give 32 neighbouring outputs. A unit: 64 values along K, the step in which K can be cut: two quantised
- * blocks (that share a scale vector) or one vector of f16.
+ * Terms. A matrix: one of the ne02 * ne03 weight matrices (of MUL_MAT_ID: an expert). Its rows: the activation rows
+ * that are multiplied with it, one for each row of dst; with MUL_MAT_ID several may have the same source. A column
+ * tile: 32 weight rows, which give 32 neighbouring outputs. A unit: the step in which K can be cut: the blocks that
+ * share a scale vector, or 64 values of floats.
  */
 #ifndef MATMUL_H
 #define MATMUL_H
@@ -19,11 +21,11 @@
 #include <stdbool.h>
 
 #include "hvx/wrap.h"
+#include "ops/matmul/kernels.h"
 #include "runtime/exec.h"
 #include "runtime/tiles.h"
 
 #define MATMUL_TILE 32
-#define MATMUL_UNIT 64
 #define MATMUL_BLOCK 32
 
 /* What a worker needs for the preparation of activation rows; its part of VTCM is never smaller. */
@@ -31,26 +33,47 @@
 #define MATMUL_STAGE_BYTES (MATMUL_STAGE_VALUES * 4 + MATMUL_STAGE_VALUES * 2)
 
 enum matmul_source {
-    MATMUL_TILES,      /* tiles as stored by the host */
-    MATMUL_BLOCK_ROWS, /* ggml's quantised rows: packed into tiles here */
-    MATMUL_F16_ROWS,   /* f16 rows, elements side by side */
-    MATMUL_F16_GATHER, /* f16 with any strides: fetched element by element */
+    MATMUL_TILES,        /* tiles as stored by the host */
+    MATMUL_BLOCK_ROWS,   /* ggml's quantised rows: packed into tiles here */
+    MATMUL_FLOAT_ROWS,   /* floats, elements side by side */
+    MATMUL_FLOAT_GATHER, /* floats with any strides: fetched element by element */
+};
+
+/* A row of dst and the activations that it comes from. */
+struct matmul_row {
+    const uint8_t *source;
+    uint8_t *output;
+};
+
+/* Rows of one matrix that are in VTCM. */
+struct matmul_group {
+    uint32_t matrix;
+    uint32_t first, rows; /* of the rows in VTCM */
 };
 
 struct matmul {
     struct htp_exec *exec;
     const struct htp_view *weights, *activations, *dst;
     enum matmul_source source;
-    uint32_t type; /* of the weights */
+    const struct kernels *kernels;
+    uint32_t type;          /* of the weights */
+    uint32_t element_bytes; /* of a block, or of a float */
     uint32_t k, n;
-    uint32_t units;          /* of K, rounded up */
-    uint32_t tiles;          /* column tiles of a matrix */
-    uint32_t matrices;       /* ne02 * ne03 */
-    uint32_t matrix_rows;    /* activation rows of a matrix */
-    uint32_t repeat2;        /* ne12 / ne02 */
-    uint32_t pass_tiles;     /* column tiles that a kernel takes at a time */
+    uint32_t unit;     /* values of a unit */
+    uint32_t units;    /* of K, rounded up */
+    uint32_t tiles;    /* column tiles of a matrix */
+    uint32_t matrices; /* ne02 * ne03 */
+
+    /* the order of rows (order.c) */
+    uint32_t total_rows;
+    uint32_t matrix_rows, repeat2; /* MUL_MAT: rows of each matrix; ne12 / ne02 */
+    const uint32_t *starts;        /* MUL_MAT_ID, otherwise NULL: where an expert's rows begin in picks; one more for */
+    const uint32_t *picks;         /* the end. picks: token * n_used + slot */
 
     /* the plan (plan.c) */
+    uint8_t *vtcm;
+    size_t vtcm_size;
+    uint32_t pass_tiles; /* column tiles that a kernel takes at a time */
     uint32_t n_threads;
     uint32_t slice_units, slices; /* K is cut into slices when a column tile is too large for VTCM */
     uint32_t slots;               /* of the ring of a thread; a slot holds a slice of pass_tiles column tiles */
@@ -61,21 +84,51 @@ struct matmul {
     size_t activation_bytes;      /* of an activation row in VTCM */
     uint32_t capacity;            /* activation rows that fit at a time */
     uint8_t *thread_vtcm;         /* n_threads areas of thread_bytes */
-    uint8_t *rows;                /* capacity activation rows */
-    uint8_t **outputs;            /* capacity addresses: where the outputs of a row begin */
+    uint8_t *activation_rows;     /* capacity rows of activation_bytes */
+    struct matmul_row *rows;      /* capacity entries each */
+    struct matmul_group *groups;
 };
 
-/* Activation rows that are in VTCM at the same time: some rows of one matrix, or all rows of several. */
+/* What m->rows and m->groups hold: activation rows that are in VTCM at the same time. */
 struct matmul_chunk {
     const struct matmul *m;
-    uint32_t first_matrix, matrices;
-    uint32_t first_row, rows; /* of each matrix */
+    uint32_t groups, rows;
+    uint64_t passes; /* over column tiles, of all groups */
 };
 
-/* vectors of a unit of a column tile */
-static inline uint32_t matmul_unit_vectors(uint32_t type) { return 2 * htp_tile_quant_vectors(type) + 1; }
-static inline uint32_t matmul_block_bytes(uint32_t type) { return type == HTP_TYPE_Q4_0 ? 18 : 34; }
 static inline bool matmul_is_quantized(uint32_t type) { return htp_tile_quant_vectors(type) != 0; }
+
+/* Bytes of `units` units of a weight row as ggml stores it. */
+static inline uint64_t matmul_row_bytes(const struct matmul *m, uint64_t units) {
+    return units * (matmul_is_quantized(m->type) ? m->unit / MATMUL_BLOCK : m->unit) * m->element_bytes;
+}
+/* Bytes of `units` units of a column tile in tiles. */
+static inline uint64_t matmul_unit_bytes(const struct matmul *m, uint64_t units) {
+    return units * htp_tile_group_vectors(m->type) * HVX_BYTES;
+}
+/* Bytes of `units` units of an activation row of floats. */
+static inline uint64_t matmul_float_bytes(const struct matmul *m, uint64_t units) {
+    return units * m->unit * (m->type == HTP_TYPE_F16 ? 2 : 4);
+}
+
+/* ---- order.c ---- */
+
+static inline uint32_t matmul_rows_of(const struct matmul *m, uint32_t matrix) {
+    return m->starts == NULL ? m->matrix_rows : m->starts[matrix + 1] - m->starts[matrix];
+}
+/* Row r of a matrix. */
+struct matmul_row matmul_find_row(const struct matmul *m, uint32_t matrix, uint32_t r);
+
+/* MUL_MAT_ID: words of memory that the order of so many picks takes; they fit 32 bits. */
+static inline uint64_t matmul_order_words(uint32_t experts, uint64_t picks) { return experts + 1 + 2 * picks; }
+/*
+ * Sorts what tokens [first, first + tokens) of ids have picked by expert: starts, picks and total_rows, in the words
+ * given. False when an id is not an expert: *bad is its place in ids.
+ */
+bool matmul_sort(struct matmul *m, const struct htp_view *ids, uint32_t first, uint32_t tokens, uint32_t *words,
+                 uint32_t *bad);
+
+/* ---- plan.c, activations.c ---- */
 
 /* Divides VTCM; NO_VTCM when not even one activation row and one unit of weights fit. */
 uint32_t matmul_plan(struct matmul *m);

@@ -1,5 +1,5 @@
 /*
- * How VTCM is divided: activation rows first, then an area for each thread with the ring that its weights come through.
+ * How VTCM is divided: an area for each thread with the ring that its weights come through, then activation rows.
  *
  * Rows get what they need, up to half of VTCM: more rows at a time means that weights are read fewer times. The rings
  * share the rest; a column tile that does not fit a slot is cut along K.
@@ -16,18 +16,16 @@
 static uint64_t round_up64(uint64_t a, uint64_t b) { return (a + b - 1) / b * b; }
 
 static uint64_t weight_row_stride(const struct matmul *m, uint64_t units) {
-    if (matmul_is_quantized(m->type))
-        return round_up64(units * 2 * matmul_block_bytes(m->type), 64);
-    return units * HVX_BYTES;
+    return round_up64(matmul_row_bytes(m, units), matmul_is_quantized(m->type) ? 64 : HVX_BYTES);
 }
 
 static uint64_t packed_bytes(const struct matmul *m, uint64_t units) {
-    return m->source == MATMUL_BLOCK_ROWS ? units * matmul_unit_vectors(m->type) * HVX_BYTES : 0;
+    return m->source == MATMUL_BLOCK_ROWS ? matmul_unit_bytes(m, units) : 0;
 }
 
 static uint64_t tile_bytes(const struct matmul *m, uint64_t units) {
     if (m->source == MATMUL_TILES)
-        return units * matmul_unit_vectors(m->type) * HVX_BYTES;
+        return matmul_unit_bytes(m, units);
     return weight_row_stride(m, units) * MATMUL_TILE;
 }
 
@@ -39,7 +37,7 @@ static uint64_t thread_bytes(const struct matmul *m, uint64_t units, uint32_t sl
 static uint64_t activation_bytes(const struct matmul *m) {
     if (matmul_is_quantized(m->type))
         return round_up64(m->k, QUANTIZE_PAD) + quantize_record_bytes(m->k);
-    return (uint64_t)m->units * HVX_BYTES;
+    return matmul_float_bytes(m, m->units);
 }
 
 /* the most units that a thread's share holds; one is known to fit */
@@ -56,8 +54,9 @@ static uint32_t largest_slice(const struct matmul *m, uint64_t share) {
 }
 
 uint32_t matmul_plan(struct matmul *m) {
-    const uint64_t vtcm = m->exec->vtcm_size / HVX_BYTES * HVX_BYTES;
-    const uint64_t row = activation_bytes(m) + sizeof(uint8_t *);
+    const uint64_t vtcm = m->vtcm_size / HVX_BYTES * HVX_BYTES;
+    const uint64_t row = activation_bytes(m) + sizeof(struct matmul_row) + sizeof(struct matmul_group);
+    m->pass_tiles = htp_min_u32(m->kernels->pass_tiles, m->tiles);
     if (row + thread_bytes(m, 1, MIN_SLOTS) > vtcm)
         m->pass_tiles = 1;
     const uint64_t least = thread_bytes(m, 1, MIN_SLOTS);
@@ -65,8 +64,7 @@ uint32_t matmul_plan(struct matmul *m) {
         m->exec->detail = row + least > UINT32_MAX ? UINT32_MAX : (uint32_t)(row + least);
         return HTP_STATUS_NO_VTCM;
     }
-    const uint64_t all_rows = (uint64_t)m->matrices * m->matrix_rows;
-    const uint64_t useful_rows = all_rows < vtcm / row + 1 ? all_rows : vtcm / row + 1;
+    const uint64_t useful_rows = m->total_rows < vtcm / row + 1 ? m->total_rows : vtcm / row + 1;
     const uint64_t rows_limit = row > vtcm / 2 ? row : vtcm / 2;
     uint64_t rings = vtcm - (useful_rows * row < rows_limit ? useful_rows * row : rows_limit);
     if (rings < least)
@@ -89,11 +87,12 @@ uint32_t matmul_plan(struct matmul *m) {
             break;
     }
     m->thread_bytes = (size_t)thread_bytes(m, m->slice_units, m->slots);
-    m->activation_bytes = (size_t)(row - sizeof(uint8_t *));
+    m->activation_bytes = (size_t)activation_bytes(m);
     const uint64_t left = vtcm - (uint64_t)m->n_threads * m->thread_bytes;
-    m->capacity = (uint32_t)(left / row < all_rows ? left / row : all_rows);
-    m->thread_vtcm = m->exec->vtcm;
-    m->rows = m->thread_vtcm + m->n_threads * m->thread_bytes;
-    m->outputs = (uint8_t **)(void *)(m->rows + (size_t)m->capacity * m->activation_bytes);
+    m->capacity = (uint32_t)(left / row < m->total_rows ? left / row : m->total_rows);
+    m->thread_vtcm = m->vtcm;
+    m->activation_rows = m->thread_vtcm + m->n_threads * m->thread_bytes;
+    m->rows = (struct matmul_row *)(void *)(m->activation_rows + (size_t)m->capacity * m->activation_bytes);
+    m->groups = (struct matmul_group *)(void *)(m->rows + m->capacity);
     return HTP_STATUS_OK;
 }

@@ -54,15 +54,15 @@ HVX_INLINE HVX_Vector f16_precision(HVX_Vector x) {
     return Q6_V_vand_VV(rounded, hvx_splat_i32(~0x1fff));
 }
 
-HVX_NOINLINE void quantize_group(const HVX_Vector *x, uint32_t count, uint32_t zero, HVX_Vector *q,
-                                 HVX_Vector *records) {
+HVX_NOINLINE void quantize_group(const HVX_Vector *x, uint32_t count, enum quantize_form form, uint32_t zero,
+                                 HVX_Vector *q, HVX_Vector *records) {
     const uint32_t parts = count / QUANTIZE_PAD;
     HVX_Vector max[4];
     HVX_UNROLL
     for (uint32_t i = 0; i < 4; i++)
         max[i] = i < parts ? max_of_8(x + 8 * i) : hvx_zero();
     const HVX_Vector absmax = pair_max(pair_max(max[0], max[1]), pair_max(max[2], max[3]));
-    const HVX_Vector scale = f16_precision(hvx_mul_f32(absmax, hvx_splat_f32(1.0f / 127)));
+    HVX_Vector scale = f16_precision(hvx_mul_f32(absmax, hvx_splat_f32(1.0f / 127)));
 
     /* not below 2^-96 (nor above 2^96), which keeps the reciprocal normal */
     HVX_Vector divisor = Q6_Vw_vmax_VwVw(absmax, hvx_splat_f32(0x1p-96f));
@@ -91,8 +91,13 @@ HVX_NOINLINE void quantize_group(const HVX_Vector *x, uint32_t count, uint32_t z
         s[i] = i < 2 * parts ? Q6_Vw_vrmpy_VbVb(q[i], ones) : hvx_zero();
     const HVX_Vector sums = pair_sum(pair_sum(pair_sum(s[0], s[1]), pair_sum(s[2], s[3])),
                                      pair_sum(pair_sum(s[4], s[5]), pair_sum(s[6], s[7])));
-    const HVX_Vector start = Q6_Vw_vsub_VwVw(hvx_zero(), Q6_Vw_vmpyi_VwRub(sums, (int32_t)(zero * 0x01010101u)));
-    const HVX_VectorPair pairs = Q6_W_vshuff_VVR(scale, start, -8); /* two starts, two scales, two starts, ... */
+    const HVX_Vector first =
+        form == QUANTIZE_MINIMUM
+            ? hvx_mul_f32(hvx_i32_to_f32(sums), scale)
+            : Q6_Vw_vsub_VwVw(hvx_zero(), Q6_Vw_vmpyi_VwRub(sums, (int32_t)(zero * 0x01010101u)));
+    if (form == QUANTIZE_HALF)
+        scale = hvx_mul_f32(scale, hvx_splat_f32(0.5f));
+    const HVX_VectorPair pairs = Q6_W_vshuff_VVR(scale, first, -8); /* two of first, two scales, two of first, ... */
     records[0] = Q6_V_lo_W(pairs);
     records[1] = Q6_V_hi_W(pairs);
 }

@@ -15,10 +15,19 @@
 #define QUANTIZE_GROUP 1024 /* values that are quantised together */
 #define QUANTIZE_PAD 256    /* values are written in steps of this */
 
-/* Two blocks. start: -zero * (sum of the block's q), what an accumulator starts with so that unsigned weight quants
- * count as signed ones. */
+/* What a kernel needs beside the quants; it depends on the type of the weights. */
+enum quantize_form {
+    QUANTIZE_ZERO,    /* weights with a zero point: start */
+    QUANTIZE_MINIMUM, /* weights with a minimum a block: scaled_sum */
+    QUANTIZE_HALF,    /* weights whose scale is taken doubled: start, and half of the scale */
+};
+
+/* Two blocks. */
 struct activation_record {
-    int32_t start[2];
+    union {
+        int32_t start[2];    /* -zero * (sum of q): an accumulator starts so and unsigned weights count as signed */
+        float scaled_sum[2]; /* scale * (sum of q): the factor of the weights' minimum */
+    };
     float scale[2];
 };
 #define QUANTIZE_GROUP_RECORDS (QUANTIZE_GROUP / 64)
@@ -32,6 +41,7 @@ static inline uint64_t quantize_record_bytes(uint32_t k) {
  * Quantises count values, a multiple of QUANTIZE_PAD up to QUANTIZE_GROUP. Writes count int8 to q and a whole group of
  * records. All pointers are 128-byte aligned. zero: of the weight type (htp_tile_zero), at most 255.
  */
-void quantize_group(const HVX_Vector *x, uint32_t count, uint32_t zero, HVX_Vector *q, HVX_Vector *records);
+void quantize_group(const HVX_Vector *x, uint32_t count, enum quantize_form form, uint32_t zero, HVX_Vector *q,
+                    HVX_Vector *records);
 
 #endif

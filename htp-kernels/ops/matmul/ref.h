@@ -1,11 +1,16 @@
-/* MUL_MAT by definition, in f64. For check.c. */
+/* MUL_MAT and MUL_MAT_ID by definition, in f64. For check.c. */
 #ifndef MATMUL_REF_H
 #define MATMUL_REF_H
 
 #include "runtime/exec.h"
 
+struct matmul_ref_weight {
+    double value;
+    double magnitude; /* of what is summed up for it: more than |value| where a minimum is added */
+};
+
 /* Weight k of row n of matrix (i2, i3), for every type and layout. */
-double matmul_ref_weight(const struct htp_view *w, uint32_t k, uint32_t n, uint32_t i2, uint32_t i3);
+struct matmul_ref_weight matmul_ref_weight(const struct htp_view *w, uint32_t k, uint32_t n, uint32_t i2, uint32_t i3);
 
 /* Stores the quants and scales of ggml rows (ROWS) in tiles (TILES, same shape), element by element. */
 void matmul_ref_tiles(const struct htp_view *rows, const struct htp_view *tiles);
@@ -16,10 +21,10 @@ enum matmul_ref_activations {
 };
 
 /*
- * out[i3][i2][i1][n] = sum over k, terms[...] = sum of the magnitudes of its terms (the measure for rounding errors).
- * Both have N * ne11 * ne12 * ne13 elements.
+ * out[row of dst][n] = sum over k, terms[...] = sum of the magnitudes of its terms (the measure for rounding errors).
+ * ids: NULL for MUL_MAT.
  */
-void matmul_ref(const struct htp_view *w, const struct htp_view *a, enum matmul_ref_activations kind, double *out,
-                double *terms);
+void matmul_ref(const struct htp_view *w, const struct htp_view *a, const struct htp_view *ids,
+                enum matmul_ref_activations kind, double *out, double *terms);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * The weights that a thread multiplies with, in order, brought into VTCM ahead of their use.
  *
- *   weight_stream_open(&s, m, thread, chunk, begin, end);
+ *   weight_stream_open(&s, chunk, thread, begin, end);
  *   while (weight_stream_next(&s, &step)) ... compute with step ...
  *
  * What a step points at stays valid until the next call.
@@ -12,14 +12,14 @@
 #include "ops/matmul/matmul.h"
 #include "runtime/dma.h"
 
-/* Where a stream stands: items are the chunk's column tiles, matrix by matrix. */
+/* Where a stream stands: items are the column tiles of the chunk's groups, group by group. */
 struct weight_cursor {
     uint32_t item, slice;
 };
 
 struct weight_stream {
     const struct matmul *m;
-    uint32_t first_matrix, end;
+    uint32_t end;
     struct weight_cursor load, use;
     uint32_t load_slot, use_slot;
     uint8_t *slots, *packed;
@@ -28,13 +28,13 @@ struct weight_stream {
 
 /* A slice along K of some neighbouring column tiles. */
 struct weight_step {
-    uint32_t matrix; /* of the chunk, from 0 */
+    uint32_t group; /* of the chunk, from 0 */
     uint32_t tile, tiles;
     uint32_t first_unit; /* of K */
     uint32_t k;          /* values along K */
-    const uint8_t *data; /* tiles: operand vectors; f16: rows */
+    const uint8_t *data; /* tiles: operand vectors; floats: rows */
     size_t tile_bytes;   /* from tile to tile */
-    size_t row_bytes;    /* f16: from row to row */
+    size_t row_bytes;    /* floats: from row to row */
 };
 
 /* Items begin .. end-1 of the chunk. */

@@ -17,10 +17,15 @@ pub const I32: u16 = 2;
 pub const I64: u16 = 3;
 pub const Q4_0: u16 = 4;
 pub const Q8_0: u16 = 5;
+pub const Q4_1: u16 = 6;
+pub const MXFP4: u16 = 7;
+pub const IQ4_NL: u16 = 8;
+pub const BF16: u16 = 9;
 pub const ROWS: u16 = 0;
 pub const TILES: u16 = 1;
 
 pub const MUL_MAT: u16 = 1;
+pub const MUL_MAT_ID: u16 = 80;
 pub const ADD: u16 = 2;
 pub const RMS_NORM: u16 = 6;
 

@@ -33,6 +33,7 @@ pub const KNOWN_OPS: &[(ggml_op, &str)] = &[
     (GGML_OP_PERMUTE, "PERMUTE"),
     (GGML_OP_TRANSPOSE, "TRANSPOSE"),
     (GGML_OP_GLU, "GLU"),
+    (GGML_OP_MUL_MAT_ID, "MUL_MAT_ID"),
 ];
 
 /// See [`KNOWN_OPS`].
@@ -45,4 +46,6 @@ pub const KNOWN_TYPES: &[(ggml_type, &str)] = &[
     (GGML_TYPE_Q8_0, "q8_0"),
     (GGML_TYPE_MXFP4, "mxfp4"),
     (GGML_TYPE_BF16, "bf16"),
+    (GGML_TYPE_Q4_1, "q4_1"),
+    (GGML_TYPE_IQ4_NL, "iq4_nl"),
 ];

@@ -1,0 +1,23 @@
+//! IQ4_NL: an f16 scale, then 32 nibbles that index a table of -127..113.
+
+use super::codec::{nibbles_to_block, nibbles_to_tile, Codec};
+use super::word::Word;
+
+/// 18 bytes a block in ggml.
+pub(super) struct Iq4Nl;
+
+impl Codec<4> for Iq4Nl {
+    const ZERO: u8 = 127;
+    const SCALE_GROUP: usize = 2;
+    const SCALE_VECTORS: usize = 1;
+
+    #[inline(always)]
+    fn to_tile<W: Word>(words: [W; 4]) -> [W; 4] {
+        nibbles_to_tile(words)
+    }
+
+    #[inline(always)]
+    fn to_block<W: Word>(words: [W; 4]) -> [W; 4] {
+        nibbles_to_block(words)
+    }
+}
