@@ -202,7 +202,8 @@ void check_run_free(struct check_run *r) { free(r->vtcm_block); }
 
 /* ---- program ---- */
 
-static bool run_family(const char *name, void (*family)(struct check *), const char *only) {
+/* Adds what it found to total; false when a family has no case or one that fails. */
+static bool run_family(const char *name, void (*family)(struct check *), const char *only, struct check *total) {
     if (only != NULL && strcmp(only, name) != 0)
         return true;
     struct check c = {.family = name};
@@ -210,18 +211,22 @@ static bool run_family(const char *name, void (*family)(struct check *), const c
     printf("%-8s %6u cases, %u failed, worst error %.2e (limit %.0e)\n", name, (unsigned)c.cases,
            (unsigned)c.failures, c.worst_error, c.worst_limit);
     fflush(stdout);
+    total->cases += c.cases;
+    total->failures += c.failures;
     return c.failures == 0 && c.cases > 0;
 }
 
 int htp_check_main(int argc, char **argv) {
     const char *only = argc > 1 ? argv[1] : NULL;
     bool ok = true, known = only == NULL;
+    struct check total = {0};
 #define RUN_FAMILY(name)                           \
-    ok = run_family(#name, check_##name, only) && ok; \
+    ok = run_family(#name, check_##name, only, &total) && ok; \
     known = known || strcmp(only, #name) == 0;
     CHECK_FAMILIES(RUN_FAMILY)
 #undef RUN_FAMILY
     if (!known)
         fprintf(stderr, "check: no family is called %s\n", only);
+    printf("%u passed, %u failed\n", (unsigned)(total.cases - total.failures), (unsigned)total.failures);
     return ok && known ? 0 : 1;
 }
