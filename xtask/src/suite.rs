@@ -281,13 +281,11 @@ fn hexagon_device(context: &Suite) -> Result<Device> {
 
 /// One small case or a few of each kernel path.
 const HEXAGON_CASES: &[(&str, &str)] = &[
-    (
-        "MUL_MAT",
-        r"type_a=(q4_0|q8_0|f16),type_b=f32,m=16,n=(1|8|16),k=256,bs=\[(1,1|2,3)\],nr=\[1,[12]\],per=\[0,1,2,3\]",
-    ),
-    ("ADD", r"ne=\[(10|64),5,4,3\]|nr=\[1,2,1,1\]"),
-    ("MUL", r"nr=\[2,1,1,1\]"),
-    ("DIV", r"nr=\[1,1,1,1\]"),
+    ("MUL_MAT", r"type_b=f32,m=16,n=(1|8),k=256,bs=\[1,1\],nr=\[1,1\],per=\[0,1,2,3\],k_v=0,o=1"),
+    ("MUL_MAT_ID", r"type_a=(q4_0|f16),type_b=f32,n_mats=4,n_used=2,b=0,m=512,n=(1|4),k=256"),
+    ("ADD", r"ne=\[10,5,4,3\]"),
+    ("MUL", r"ne=\[10,5,4,3\]"),
+    ("DIV", r"ne=\[10,5,4,3\]"),
     ("RMS_NORM", r"ne=\[64,5,4,3\]"),
 ];
 
