@@ -117,9 +117,10 @@ static bool has_side_by_side_rows(const struct htp_view *t) {
     case HTP_TYPE_F32:
         return t->nb[0] == 4;
     case HTP_TYPE_F16:
+    case HTP_TYPE_BF16:
         return t->nb[0] == 2;
     default:
-        return t->ne[0] % 32 == 0; /* blocks are the unit of nb[0], which the runtime has checked */
+        return true; /* whole blocks, side by side: the runtime has checked it */
     }
 }
 
@@ -130,7 +131,7 @@ static uint32_t check_types(struct htp_exec *exec) {
         if (t == NULL)
             continue;
         const bool is_kv = i == 1 || i == 2;
-        const bool type_fits = is_kv ? attention_is_type(t->type) : t->type == (i == 3 ? HTP_TYPE_F16 : HTP_TYPE_F32);
+        const bool type_fits = is_kv ? attention_row_bytes(t->type, 32) != 0 : t->type == (i == 3 ? HTP_TYPE_F16 : HTP_TYPE_F32);
         if (!type_fits || t->layout != HTP_LAYOUT_ROWS || (i != 4 && !has_side_by_side_rows(t)))
             return fail(exec, HTP_STATUS_UNSUPPORTED, i);
     }

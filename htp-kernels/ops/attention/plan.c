@@ -13,10 +13,7 @@ static size_t vectors(size_t bytes) { return htp_round_up(bytes, HVX_BYTES); }
 static void plan_side(struct attention_side *side, uint32_t keys) {
     const uint32_t elements = side->view->ne[0], type = side->view->type;
     side->units = htp_div_up(elements, HVX_HALVES);
-    side->row_bytes = type == HTP_TYPE_F16    ? 2 * elements
-                      : type == HTP_TYPE_F32  ? 4 * elements
-                      : type == HTP_TYPE_Q8_0 ? elements / 32 * 34
-                                              : elements / 32 * 18;
+    side->row_bytes = attention_row_bytes(type, elements);
     const bool is_wide = type == HTP_TYPE_F16;
     side->row_step = is_wide ? side->units * HVX_BYTES : side->row_bytes;
     /* widening reads up to two vectors at the last element */
