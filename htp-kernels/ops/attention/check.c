@@ -155,8 +155,8 @@ static void run_shape(struct check *c, const struct shape *s) {
     run.exec.dst = &dst.view;
     const uint32_t status = check_run_op(&run, htp_attention);
     check_case(c, status != HTP_STATUS_OK ? 1 : compare(&run, &dst.view), 1e-7,
-               "types %u %u, heads of %u and %u, %u keys, %u positions, %u x %u heads, %u(%u) sequences, mask %u (%u, %u), "
-               "sinks %d, alibi %d, cap %g, permuted %d, gap %u, vtcm %u",
+               "types %u %u, heads of %u and %u, %u keys, %u positions, %u x %u heads, %u(%u) sequences, mask %u "
+               "(%u, %u), sinks %d, alibi %d, cap %g, permuted %d, gap %u, vtcm %u",
                (unsigned)s->k_type, (unsigned)s->v_type, (unsigned)s->k_head, (unsigned)s->v_head, (unsigned)s->keys,
                (unsigned)s->positions, (unsigned)s->kv_heads, (unsigned)s->group, (unsigned)s->sequences,
                (unsigned)s->kv_sequences, (unsigned)s->mask, (unsigned)s->mask_heads, (unsigned)s->mask_sequences,
@@ -172,8 +172,10 @@ static void run_shape(struct check *c, const struct shape *s) {
 }
 
 static void random_shapes(struct check *c) {
-    static const uint32_t types[] = {HTP_TYPE_F16,  HTP_TYPE_F16,  HTP_TYPE_F16,  HTP_TYPE_Q8_0,   HTP_TYPE_Q4_0, HTP_TYPE_Q4_1,
-                                     HTP_TYPE_Q5_0, HTP_TYPE_Q5_1, HTP_TYPE_BF16, HTP_TYPE_IQ4_NL, HTP_TYPE_F32};
+    static const uint32_t types[] = {
+        HTP_TYPE_F16,  HTP_TYPE_F16,  HTP_TYPE_F16,  HTP_TYPE_F32,  HTP_TYPE_BF16,   HTP_TYPE_Q4_0,
+        HTP_TYPE_Q4_1, HTP_TYPE_Q5_0, HTP_TYPE_Q5_1, HTP_TYPE_Q8_0, HTP_TYPE_IQ4_NL,
+    };
     static const uint32_t heads[] = {32, 40, 64, 65, 72, 80, 96, 128, 192, 1};
     for (uint32_t round = 0; round < RANDOM_SHAPES; round++) {
         struct shape s = {.k_type = types[check_below(11)], .v_type = types[check_below(11)]};
@@ -246,8 +248,8 @@ static void large_shapes(struct check *c) {
 
 static void refuses(struct check *c) {
     struct check_tensor q, k, other, m, dst;
-    const uint32_t q_ne[4] = {32, 2, 4, 1}, k_ne[4] = {32, 8, 2, 1}, other_ne[4] = {32, 8, 3, 1}, m_ne[4] = {7, 2, 1, 1};
-    const uint32_t d_ne[4] = {32, 4, 2, 1};
+    const uint32_t q_ne[4] = {32, 2, 4, 1}, k_ne[4] = {32, 8, 2, 1}, other_ne[4] = {32, 8, 3, 1};
+    const uint32_t m_ne[4] = {7, 2, 1, 1}, d_ne[4] = {32, 4, 2, 1};
     check_make(&q, HTP_TYPE_F32, HTP_LAYOUT_ROWS, q_ne, NULL, 0);
     check_make(&k, HTP_TYPE_F16, HTP_LAYOUT_ROWS, k_ne, NULL, 0);
     check_make(&other, HTP_TYPE_F16, HTP_LAYOUT_ROWS, other_ne, NULL, 0);

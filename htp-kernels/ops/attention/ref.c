@@ -48,7 +48,8 @@ double attention_ref_element(const struct htp_view *t, uint32_t i0, uint32_t i1,
     }
     case HTP_TYPE_Q5_1: {
         const uint8_t *block = row + (size_t)(i0 / 32) * 24;
-        return (double)half_at(block) * (nibble(block + 8, i0 % 32) + 16 * bit(block + 4, i0 % 32)) + half_at(block + 2);
+        const int quant = nibble(block + 8, i0 % 32) + 16 * bit(block + 4, i0 % 32);
+        return (double)half_at(block) * quant + half_at(block + 2);
     }
     case HTP_TYPE_BF16: {
         uint16_t upper;

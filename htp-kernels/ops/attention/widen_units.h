@@ -1,9 +1,9 @@
 /*
  * 64 elements of every type that keys and values are widened from, to f16. A unit of a quantised type is two blocks.
  *
- * Quants become f16 without a conversion: 0x6400 + u are the bits of 1024 + u. So scale * (1024 + u), less scale * (1024 +
- * zero), both exact in the widening multiplication, rounds once, to f16. Loads begin at the unit and may go beyond it by
- * less than a vector.
+ * Quants become f16 without a conversion: 0x6400 + u are the bits of 1024 + u. So scale * (1024 + u), less scale *
+ * (1024 + zero), both exact in the widening multiplication, rounds once, to f16. Loads begin at the unit and may go
+ * beyond it by less than a vector.
  */
 #ifndef ATTENTION_WIDEN_UNITS_H
 #define ATTENTION_WIDEN_UNITS_H
@@ -11,7 +11,7 @@
 #include "hvx/exp2.h" /* hvx_multiply_high_u16 */
 #include "ops/attention/attention.h"
 
-/* bytes of a block of 32: f16 scale, (f16 minimum), (32 high bits), quants; a nibble byte j holds elements j and j+16 */
+/* bytes of a block of 32: f16 scale, (f16 minimum), (32 high bits), quants; byte j of nibbles: elements j and j+16 */
 #define Q4_0_BYTES 18
 #define Q4_1_BYTES 20
 #define Q5_0_BYTES 22
