@@ -34,6 +34,7 @@ pub const KNOWN_OPS: &[(ggml_op, &str)] = &[
     (GGML_OP_TRANSPOSE, "TRANSPOSE"),
     (GGML_OP_GLU, "GLU"),
     (GGML_OP_MUL_MAT_ID, "MUL_MAT_ID"),
+    (GGML_OP_FLASH_ATTN_EXT, "FLASH_ATTN_EXT"),
 ];
 
 /// See [`KNOWN_OPS`].
@@ -47,5 +48,7 @@ pub const KNOWN_TYPES: &[(ggml_type, &str)] = &[
     (GGML_TYPE_MXFP4, "mxfp4"),
     (GGML_TYPE_BF16, "bf16"),
     (GGML_TYPE_Q4_1, "q4_1"),
+    (GGML_TYPE_Q5_0, "q5_0"),
+    (GGML_TYPE_Q5_1, "q5_1"),
     (GGML_TYPE_IQ4_NL, "iq4_nl"),
 ];
