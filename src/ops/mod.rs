@@ -4,8 +4,12 @@
 //! place that states types, shapes and strides) and how its arguments go onto the wire ([`Family::params`]).
 
 mod binary;
+mod conv;
+mod copy;
+mod gather;
 mod matmul;
 mod norm;
+mod sort;
 
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
@@ -34,7 +38,7 @@ pub struct Family {
 }
 
 /// Every family.
-pub const FAMILIES: &[Family] = &[matmul::FAMILY, binary::FAMILY, norm::FAMILY];
+pub const FAMILIES: &[Family] = &[matmul::FAMILY, binary::FAMILY, norm::FAMILY, gather::FAMILY, copy::FAMILY, sort::FAMILY, conv::FAMILY];
 
 /// The family that computes `node`, and the wire op.
 pub fn find(node: Tensor) -> Option<(&'static Family, wire::htp_op)> {
