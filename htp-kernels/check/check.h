@@ -67,6 +67,7 @@ void check_run_free(struct check_run *r);
 
 /* ---- families ---- */
 #define CHECK_FAMILIES(X) X(hvx) X(binary) X(norm) X(matmul) X(attention)
+#define CHECK_FAMILIES(X) X(hvx) X(binary) X(norm) X(matmul) X(gather) X(copy) X(sort) X(conv)
 #define CHECK_DECLARE(name) void check_##name(struct check *c);
 CHECK_FAMILIES(CHECK_DECLARE)
 #undef CHECK_DECLARE

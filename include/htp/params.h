@@ -17,6 +17,25 @@ struct htp_attention_params {
     uint32_t slope_heads; /* others by base[1]^(2(h-slope_heads)+1); 0: all heads by 1 */
 };
 
+/* copy: CONCAT  the dimension in which src1 follows src0 */
+struct htp_concat_params {
+    uint32_t dim;
+};
+
+/* copy: PAD  what dst has before and behind src in each dimension: zeros, or src again when circular */
+struct htp_pad_params {
+    uint32_t by[8]; /* before, behind; dimension 0 first */
+    uint32_t circular;
+};
+
+/* sort: ARGSORT */
+struct htp_argsort_params {
+    uint32_t order; /* 0 ascending, 1 descending */
+};
+
+/* gather, conv and the other ops of copy and sort have no arguments */
+
+
 /* matmul (MUL_MAT, MUL_MAT_ID) and binary have no arguments */
 
 #endif

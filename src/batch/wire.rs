@@ -29,6 +29,19 @@ pub struct htp_attention_params {
     pub logit_softcap: f32,
     pub slope_base: [f32; 2usize],
     pub slope_heads: u32,
+pub struct htp_concat_params {
+    pub dim: u32,
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_pad_params {
+    pub by: [u32; 8usize],
+    pub circular: u32,
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_argsort_params {
+    pub order: u32,
 }
 pub const HTP_OP_MUL_MAT: htp_op = 1;
 pub const HTP_OP_ADD: htp_op = 2;
@@ -36,6 +49,16 @@ pub const HTP_OP_SUB: htp_op = 3;
 pub const HTP_OP_MUL: htp_op = 4;
 pub const HTP_OP_DIV: htp_op = 5;
 pub const HTP_OP_RMS_NORM: htp_op = 6;
+pub const HTP_OP_GET_ROWS: htp_op = 60;
+pub const HTP_OP_SET_ROWS: htp_op = 61;
+pub const HTP_OP_CPY: htp_op = 65;
+pub const HTP_OP_CONT: htp_op = 66;
+pub const HTP_OP_REPEAT: htp_op = 67;
+pub const HTP_OP_CONCAT: htp_op = 68;
+pub const HTP_OP_PAD: htp_op = 69;
+pub const HTP_OP_ARGSORT: htp_op = 70;
+pub const HTP_OP_TOP_K: htp_op = 71;
+pub const HTP_OP_SSM_CONV: htp_op = 75;
 pub const HTP_OP_MUL_MAT_ID: htp_op = 80;
 pub const HTP_OP_FLASH_ATTN_EXT: htp_op = 55;
 pub type htp_op = ::core::ffi::c_uint;

@@ -5,8 +5,12 @@
 
 mod attention;
 mod binary;
+mod conv;
+mod copy;
+mod gather;
 mod matmul;
 mod norm;
+mod sort;
 
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
@@ -36,6 +40,7 @@ pub struct Family {
 
 /// Every family.
 pub const FAMILIES: &[Family] = &[matmul::FAMILY, binary::FAMILY, norm::FAMILY, attention::FAMILY];
+pub const FAMILIES: &[Family] = &[matmul::FAMILY, binary::FAMILY, norm::FAMILY, gather::FAMILY, copy::FAMILY, sort::FAMILY, conv::FAMILY];
 
 /// The family that computes `node`, and the wire op.
 pub fn find(node: Tensor) -> Option<(&'static Family, wire::htp_op)> {
