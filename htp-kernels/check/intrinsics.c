@@ -123,6 +123,10 @@ static int float_pair_differs(HVX_VectorPair a, HVX_VectorPair b) {
 #define V_VVV(name) DEFINE(name, VECTOR(x); VECTOR(u); VECTOR(v), differs(name(x, u, v), plain_##name(x, u, v)))
 #define V_VVR(name) DEFINE(name, VECTOR(u); VECTOR(v); SCALAR(t), differs(name(u, v, t), plain_##name(u, v, t)))
 #define W_VVR(name) DEFINE(name, VECTOR(u); VECTOR(v); SCALAR(t), pair_differs(name(u, v, t), plain_##name(u, v, t)))
+#define W_V(name) DEFINE(name, VECTOR(u), pair_differs(name(u), plain_##name(u)))
+#define W_WVR(name)                                                                                          \
+    DEFINE(name, VECTOR(x); VECTOR(u); VECTOR(v); SCALAR(t); const HVX_VectorPair w = Q6_W_vcombine_VV(x, u), \
+           pair_differs(name(w, v, t), plain_##name(w, v, t)))
 #define Q_R(name) DEFINE(name, SCALAR(t), differs(pred_mask(name(t)), plain_##name(t)))
 #define Q_VV(name) DEFINE(name, VECTOR(u); VECTOR(v), differs(pred_mask(name(u, v)), plain_##name(u, v)))
 #define Q_QQ(name) \
@@ -134,7 +138,8 @@ static int float_pair_differs(HVX_VectorPair a, HVX_VectorPair b) {
     DEFINE(name, MASK(q); VECTOR(u); VECTOR(v), pair_differs(name(mask_pred(q), u, v), plain_##name(q, u, v)))
 
 HVX_LIST_V_V(V_V) HVX_LIST_V_R(V_R) HVX_LIST_V_VV(V_VV) HVX_LIST_V_VR(V_VR) HVX_LIST_V_VVV(V_VVV)
-HVX_LIST_V_VVR(V_VVR) HVX_LIST_W_VVR(W_VVR) HVX_LIST_Q_R(Q_R) HVX_LIST_Q_VV(Q_VV) HVX_LIST_Q_QQ(Q_QQ)
+HVX_LIST_V_VVR(V_VVR) HVX_LIST_W_V(W_V) HVX_LIST_W_WVR(W_WVR) HVX_LIST_W_VVR(W_VVR)
+HVX_LIST_Q_R(Q_R) HVX_LIST_Q_VV(Q_VV) HVX_LIST_Q_QQ(Q_QQ)
 HVX_LIST_V_QV(V_QV) HVX_LIST_V_QVV(V_QVV) HVX_LIST_W_QVV(W_QVV)
 
 #ifndef __hexagon__
@@ -192,6 +197,8 @@ void check_hvx(struct check *c) {
     HVX_LIST_V_VR(RUN)
     HVX_LIST_V_VVV(RUN)
     HVX_LIST_V_VVR(RUN)
+    HVX_LIST_W_V(RUN)
+    HVX_LIST_W_WVR(RUN)
     HVX_LIST_W_VVR(RUN)
     HVX_LIST_Q_R(RUN)
     HVX_LIST_Q_VV(RUN)

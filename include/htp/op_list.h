@@ -14,7 +14,8 @@
     X(4, MUL, binary)       \
     X(5, DIV, binary)       \
     X(6, RMS_NORM, norm)    \
-    X(80, MUL_MAT_ID, matmul)
+    X(80, MUL_MAT_ID, matmul) \
+    X(55, FLASH_ATTN_EXT, attention)
 
 #define HTP_OP_ENUM(number, NAME, family) HTP_OP_##NAME = number,
 enum htp_op { HTP_OP_LIST(HTP_OP_ENUM) };

@@ -22,6 +22,14 @@ pub const HTP_IFACE_HWINFO: u32 = 5;
 pub struct htp_norm_params {
     pub eps: f32,
 }
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_attention_params {
+    pub scale: f32,
+    pub logit_softcap: f32,
+    pub slope_base: [f32; 2usize],
+    pub slope_heads: u32,
+}
 pub const HTP_OP_MUL_MAT: htp_op = 1;
 pub const HTP_OP_ADD: htp_op = 2;
 pub const HTP_OP_SUB: htp_op = 3;
@@ -29,6 +37,7 @@ pub const HTP_OP_MUL: htp_op = 4;
 pub const HTP_OP_DIV: htp_op = 5;
 pub const HTP_OP_RMS_NORM: htp_op = 6;
 pub const HTP_OP_MUL_MAT_ID: htp_op = 80;
+pub const HTP_OP_FLASH_ATTN_EXT: htp_op = 55;
 pub type htp_op = ::core::ffi::c_uint;
 pub const HTP_STATUS_OK: htp_status = 0;
 pub const HTP_STATUS_BAD_PACKET: htp_status = 1;

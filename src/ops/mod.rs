@@ -3,6 +3,7 @@
 //! A family says which nodes it takes ([`Family::select`]), whether it can compute one ([`Family::supports`]: the only
 //! place that states types, shapes and strides) and how its arguments go onto the wire ([`Family::params`]).
 
+mod attention;
 mod binary;
 mod matmul;
 mod norm;
@@ -34,7 +35,7 @@ pub struct Family {
 }
 
 /// Every family.
-pub const FAMILIES: &[Family] = &[matmul::FAMILY, binary::FAMILY, norm::FAMILY];
+pub const FAMILIES: &[Family] = &[matmul::FAMILY, binary::FAMILY, norm::FAMILY, attention::FAMILY];
 
 /// The family that computes `node`, and the wire op.
 pub fn find(node: Tensor) -> Option<(&'static Family, wire::htp_op)> {

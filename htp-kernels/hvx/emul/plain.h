@@ -108,6 +108,19 @@ PLAIN_VV(Q6_Vh_vsub_VhVh, 64, uh, (uint16_t)(u.uh[i] - v.uh[i]))
 PLAIN_VV(Q6_Vw_vmax_VwVw, 32, w, u.w[i] > v.w[i] ? u.w[i] : v.w[i])
 PLAIN_VV(Q6_Vw_vmin_VwVw, 32, w, u.w[i] < v.w[i] ? u.w[i] : v.w[i])
 PLAIN_VR(Q6_Vw_vmpyi_VwRub, 32, uw, u.uw[i] * plain_byte(t, i))
+PLAIN_VV(Q6_Vuh_vmpy_VuhVuh_rs16, 64, uh, (uint16_t)((uint32_t)u.uh[i] * v.uh[i] >> 16))
+/* even half-words times the low half of t go to the low vector, odd ones times the high half to the high vector */
+HVX_PLAIN_FN HVX_VectorPair plain_Q6_Ww_vmpyacc_WwVhRh(HVX_VectorPair w, HVX_Vector u_, int32_t t) {
+    const union hvx_pair_lanes sum = {w};
+    const union hvx_lanes u = {u_};
+    union hvx_lanes r[2] = {{sum.v[0]}, {sum.v[1]}};
+    union hvx_pair_lanes pair;
+    for (int i = 0; i < 64; i++)
+        r[i & 1].uw[i / 2] += (uint32_t)(u.h[i] * (int16_t)((uint32_t)t >> (i & 1 ? 16 : 0)));
+    pair.v[0] = r[0].v;
+    pair.v[1] = r[1].v;
+    return pair.w;
+}
 
 /* dot products of 4 bytes: each lane of the result is a sum over the bytes of the lane */
 static inline int32_t plain_dot_ub_b(const uint8_t *a, const int8_t *b) {
@@ -155,6 +168,16 @@ PLAIN_V(Q6_Vuw_vcl0_Vuw, 32, uw, plain_leading_zeros(u.uw[i]))
 PLAIN_VR(Q6_V_vror_VR, 128, ub, u.ub[(i + t) & 127])
 PLAIN_VVR(Q6_V_valign_VVR, 128, ub, i + (t & 127) < 128 ? v.ub[i + (t & 127)] : u.ub[i + (t & 127) - 128])
 PLAIN_VVR(Q6_V_vlalign_VVR, 128, ub, i >= (t & 127) ? u.ub[i - (t & 127)] : v.ub[128 + i - (t & 127)])
+HVX_PLAIN_FN HVX_VectorPair plain_Q6_Wuh_vunpack_Vub(HVX_Vector u_) {
+    const union hvx_lanes u = {u_};
+    union hvx_lanes r[2];
+    union hvx_pair_lanes pair;
+    for (int i = 0; i < 128; i++)
+        r[i / 64].uh[i % 64] = u.ub[i];
+    pair.v[0] = r[0].v;
+    pair.v[1] = r[1].v;
+    return pair.w;
+}
 PLAIN_VV(Q6_Vh_vpacke_VwVw, 64, uh, i < 32 ? v.uh[2 * i] : u.uh[2 * (i - 32)])
 PLAIN_VV(Q6_Vh_vpacko_VwVw, 64, uh, i < 32 ? v.uh[2 * i + 1] : u.uh[2 * (i - 32) + 1])
 PLAIN_VV(Q6_Vb_vpacke_VhVh, 128, ub, i < 64 ? v.ub[2 * i] : u.ub[2 * (i - 64)])

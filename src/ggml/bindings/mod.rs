@@ -34,6 +34,7 @@ pub const KNOWN_OPS: &[(ggml_op, &str)] = &[
     (GGML_OP_TRANSPOSE, "TRANSPOSE"),
     (GGML_OP_GLU, "GLU"),
     (GGML_OP_MUL_MAT_ID, "MUL_MAT_ID"),
+    (GGML_OP_FLASH_ATTN_EXT, "FLASH_ATTN_EXT"),
 ];
 
 /// See [`KNOWN_OPS`].
