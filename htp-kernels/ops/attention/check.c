@@ -9,6 +9,12 @@
 #include "htp/params.h"
 #include "ops/attention/ref.h"
 
+#ifdef __hexagon__
+#define RANDOM_SHAPES 40 /* an emulator runs them */
+#else
+#define RANDOM_SHAPES 200
+#endif
+
 uint32_t htp_attention(struct htp_exec *exec);
 
 enum mask_form { NO_MASK, RANDOM_MASK, CAUSAL_MASK, EMPTY_ROWS, NOTHING_BUT_EMPTY };
@@ -77,16 +83,18 @@ static void fill_mask(const struct htp_view *m, enum mask_form form) {
             }
 }
 
+/* Relative to the terms of a sum, not to the sum: values of both signs may leave little of it. */
 static double compare(const struct check_run *run, const struct htp_view *d) {
-    double *expected = malloc(d->ne[0] * sizeof(double)), error = 0, sum = 0;
+    double *expected = malloc(2 * d->ne[0] * sizeof(double)), error = 0, sum = 0;
     for (uint32_t i3 = 0; expected != NULL && i3 < d->ne[3]; i3++)
         for (uint32_t i2 = 0; i2 < d->ne[2]; i2++)
             for (uint32_t i1 = 0; i1 < d->ne[1]; i1++) {
-                attention_ref_row(&run->exec, i2, i1, i3, expected);
+                double *magnitude = expected + d->ne[0];
+                attention_ref_row(&run->exec, i2, i1, i3, expected, magnitude);
                 for (uint32_t i = 0; i < d->ne[0]; i++) {
                     const double difference = check_get(d, i, i1, i2, i3) - expected[i];
                     error += difference * difference;
-                    sum += expected[i] * expected[i];
+                    sum += magnitude[i] * magnitude[i];
                 }
             }
     free(expected);
@@ -132,7 +140,7 @@ static void run_shape(struct check *c, const struct shape *s) {
     check_remember(&dst);
     run.exec.dst = &dst.view;
     const uint32_t status = check_run_op(&run, htp_attention);
-    check_case(c, status != HTP_STATUS_OK ? 1 : compare(&run, &dst.view), 1e-6,
+    check_case(c, status != HTP_STATUS_OK ? 1 : compare(&run, &dst.view), 1e-7,
                "types %u %u, heads of %u and %u, %u keys, %u positions, %u x %u heads, %u(%u) sequences, mask %u (%u, %u), "
                "sinks %d, alibi %d, cap %g, permuted %d, gap %u, vtcm %u",
                (unsigned)s->k_type, (unsigned)s->v_type, (unsigned)s->k_head, (unsigned)s->v_head, (unsigned)s->keys,
@@ -152,7 +160,7 @@ static void run_shape(struct check *c, const struct shape *s) {
 static void random_shapes(struct check *c) {
     static const uint32_t types[] = {HTP_TYPE_F16, HTP_TYPE_F16, HTP_TYPE_Q8_0, HTP_TYPE_Q4_0, HTP_TYPE_F32};
     static const uint32_t heads[] = {32, 40, 64, 65, 72, 80, 96, 128, 192, 1};
-    for (uint32_t round = 0; round < 150; round++) {
+    for (uint32_t round = 0; round < RANDOM_SHAPES; round++) {
         struct shape s = {.k_type = types[check_below(5)], .v_type = types[check_below(5)]};
         s.k_head = heads[check_below(10)];
         s.v_head = heads[check_below(10)];
@@ -160,8 +168,8 @@ static void random_shapes(struct check *c) {
             s.k_head = 32 + 32 * check_below(5);
         if (s.v_type == HTP_TYPE_Q8_0 || s.v_type == HTP_TYPE_Q4_0)
             s.v_head = 32 + 32 * check_below(5);
-        s.keys = check_below(3) == 0 ? 1 + check_below(40) : 1 + check_below(400);
-        s.positions = 1 + check_below(check_below(3) == 0 ? 40 : 4);
+        s.keys = check_below(3) == 0 ? 1 + check_below(40) : 1 + check_below(300);
+        s.positions = 1 + check_below(check_below(6) == 0 ? 30 : 3);
         s.kv_heads = 1 + check_below(3);
         s.group = 1 + check_below(5);
         s.kv_sequences = 1 + check_below(2);
@@ -197,7 +205,7 @@ static void large_shapes(struct check *c) {
     s.positions = 1;
     s.keys = 2000; /* parts */
     s.mask = RANDOM_MASK;
-    for (s.group = 1; s.group <= 9; s.group++)
+    for (s.group = 1; s.group <= 9; s.group += 2)
         run_shape(c, &s);
     s.sinks = true;
     run_shape(c, &s);
@@ -206,9 +214,9 @@ static void large_shapes(struct check *c) {
     s.sinks = false;
     run_shape(c, &s);
     s = base;
-    s.positions = 150;
-    s.group = 3;
-    s.kv_heads = 3;
+    s.positions = 70; /* several tiles */
+    s.group = 2;
+    s.kv_heads = 2;
     run_shape(c, &s);
     s.k_head = s.v_head = 1024;
     s.positions = 2;

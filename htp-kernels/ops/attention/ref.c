@@ -1,6 +1,7 @@
 #include "ops/attention/ref.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "htp/params.h"
@@ -35,14 +36,14 @@ double attention_ref_element(const struct htp_view *t, uint32_t i0, uint32_t i1,
     }
 }
 
-static double score(const struct htp_exec *e, const struct htp_attention_params *p, uint32_t position, uint32_t head,
-                    uint32_t sequence, uint32_t key) {
+/* query: the row in f64, rounded to f16 */
+static double score(const struct htp_exec *e, const struct htp_attention_params *p, const double *query,
+                    uint32_t position, uint32_t head, uint32_t sequence, uint32_t key) {
     const struct htp_view *q = e->src[0], *k = e->src[1], *mask = e->src[3];
     const uint32_t kv_head = head / (q->ne[2] / k->ne[2]), kv_sequence = sequence / (q->ne[3] / k->ne[3]);
     double s = 0;
     for (uint32_t i = 0; i < q->ne[0]; i++)
-        s += to_half(attention_ref_element(q, i, position, head, sequence)) *
-             to_half(attention_ref_element(k, i, key, kv_head, kv_sequence));
+        s += query[i] * to_half(attention_ref_element(k, i, key, kv_head, kv_sequence));
     s *= p->scale;
     if (p->logit_softcap != 0)
         s = p->logit_softcap * tanh(s / p->logit_softcap);
@@ -57,28 +58,38 @@ static double score(const struct htp_exec *e, const struct htp_attention_params 
     return s;
 }
 
-void attention_ref_row(const struct htp_exec *e, uint32_t position, uint32_t head, uint32_t sequence, double *out) {
+void attention_ref_row(const struct htp_exec *e, uint32_t position, uint32_t head, uint32_t sequence, double *out,
+                       double *magnitude) {
     const struct htp_view *q = e->src[0], *k = e->src[1], *v = e->src[2], *sinks = e->src[4];
     const uint32_t kv_head = head / (q->ne[2] / k->ne[2]), kv_sequence = sequence / (q->ne[3] / k->ne[3]);
-    struct htp_attention_params p;
+    double *query = malloc((q->ne[0] + k->ne[1]) * sizeof(double)), *scores = query + q->ne[0];
     double largest = -INFINITY, total = 0;
+    struct htp_attention_params p;
     memcpy(&p, e->params, sizeof(p));
     if (sinks != NULL)
         largest = attention_ref_element(sinks, head, 0, 0, 0);
-    for (uint32_t key = 0; key < k->ne[1]; key++)
-        largest = fmax(largest, score(e, &p, position, head, sequence, key));
-    for (uint32_t i = 0; i < v->ne[0]; i++)
-        out[i] = 0;
-    if (largest == -INFINITY)
-        return;
-    if (sinks != NULL)
-        total = exp(attention_ref_element(sinks, head, 0, 0, 0) - largest);
-    for (uint32_t key = 0; key < k->ne[1]; key++) {
-        const double w = exp(score(e, &p, position, head, sequence, key) - largest);
-        total += w;
-        for (uint32_t i = 0; w > 0 && i < v->ne[0]; i++)
-            out[i] += w * to_half(attention_ref_element(v, i, key, kv_head, kv_sequence));
+    for (uint32_t i = 0; query != NULL && i < q->ne[0]; i++)
+        query[i] = to_half(attention_ref_element(q, i, position, head, sequence));
+    for (uint32_t key = 0; query != NULL && key < k->ne[1]; key++) {
+        scores[key] = score(e, &p, query, position, head, sequence, key);
+        largest = fmax(largest, scores[key]);
     }
     for (uint32_t i = 0; i < v->ne[0]; i++)
+        out[i] = magnitude[i] = 0;
+    if (sinks != NULL)
+        total = exp(attention_ref_element(sinks, head, 0, 0, 0) - largest);
+    for (uint32_t key = 0; largest > -INFINITY && query != NULL && key < k->ne[1]; key++) {
+        const double w = exp(scores[key] - largest);
+        total += w;
+        for (uint32_t i = 0; w > 0 && i < v->ne[0]; i++) {
+            const double x = w * to_half(attention_ref_element(v, i, key, kv_head, kv_sequence));
+            out[i] += x;
+            magnitude[i] += fabs(x);
+        }
+    }
+    for (uint32_t i = 0; total > 0 && i < v->ne[0]; i++) {
         out[i] /= total;
+        magnitude[i] /= total;
+    }
+    free(query);
 }

@@ -64,18 +64,31 @@ HVX_INLINE HVX_Vector from_f32(const uint8_t *from) {
     return hvx_f32_to_f16(Q6_V_lo_W(split), Q6_V_hi_W(split));
 }
 
-/* unit_bytes: 64 elements as stored */
+/* unit_bytes: 64 elements as stored. Two rows at a time, so that one's latency hides the other's. */
+HVX_INLINE void widen_two_rows(HVX_Vector (*unit)(const uint8_t *), uint32_t unit_bytes, const uint8_t *a,
+                               const uint8_t *b, uint32_t elements, HVX_Vector *to_a, HVX_Vector *to_b) {
+    HVX_ROLLED
+    for (uint32_t i = elements / HVX_HALVES; i > 0; i--, a += unit_bytes, b += unit_bytes) {
+        const HVX_Vector x = unit(a), y = unit(b);
+        *to_a++ = x;
+        *to_b++ = y;
+    }
+    if (elements % HVX_HALVES != 0) {
+        const HVX_VectorPred used = Q6_Q_vsetq_R((int32_t)(elements % HVX_HALVES * 2));
+        const HVX_Vector x = unit(a), y = unit(b);
+        *to_a = Q6_V_vand_QV(used, x);
+        *to_b = Q6_V_vand_QV(used, y);
+    }
+}
+
 HVX_INLINE void widen_rows(HVX_Vector (*unit)(const uint8_t *), uint32_t unit_bytes, const uint8_t *raw,
                            size_t raw_step, uint32_t rows, uint32_t elements, HVX_Vector *out) {
-    const uint32_t whole = elements / HVX_HALVES, rest = elements % HVX_HALVES;
-    const HVX_VectorPred used = Q6_Q_vsetq_R((int32_t)(2 * rest));
-    for (; rows > 0; rows--, raw += raw_step) {
-        const uint8_t *from = raw;
-        HVX_ROLLED
-        for (uint32_t i = 0; i < whole; i++, from += unit_bytes)
-            *out++ = unit(from);
-        if (rest != 0)
-            *out++ = Q6_V_vand_QV(used, unit(from));
+    const uint32_t units = htp_div_up(elements, HVX_HALVES);
+    HVX_ROLLED
+    for (uint32_t r = 0; r < rows; r += 2) {
+        const uint32_t second = r + 1 < rows ? r + 1 : r; /* an odd last row is done twice */
+        widen_two_rows(unit, unit_bytes, raw + r * raw_step, raw + second * raw_step, elements, out + (size_t)r * units,
+                       out + (size_t)second * units);
     }
 }
 
