@@ -15,7 +15,9 @@
     X(5, DIV, binary)       \
     X(6, RMS_NORM, norm)    \
     X(80, MUL_MAT_ID, matmul) \
-    X(55, FLASH_ATTN_EXT, attention)
+    X(55, FLASH_ATTN_EXT, attention) \
+    X(50, ROPE, rope)       \
+    X(51, SOFT_MAX, softmax)
 
 #define HTP_OP_ENUM(number, NAME, family) HTP_OP_##NAME = number,
 enum htp_op { HTP_OP_LIST(HTP_OP_ENUM) };

@@ -7,6 +7,8 @@ mod attention;
 mod binary;
 mod matmul;
 mod norm;
+mod rope;
+mod softmax;
 
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
@@ -35,7 +37,7 @@ pub struct Family {
 }
 
 /// Every family.
-pub const FAMILIES: &[Family] = &[matmul::FAMILY, binary::FAMILY, norm::FAMILY, attention::FAMILY];
+pub const FAMILIES: &[Family] = &[matmul::FAMILY, binary::FAMILY, norm::FAMILY, attention::FAMILY, rope::FAMILY, softmax::FAMILY];
 
 /// The family that computes `node`, and the wire op.
 pub fn find(node: Tensor) -> Option<(&'static Family, wire::htp_op)> {

@@ -80,6 +80,7 @@ HVX_INLINE HVX_VectorPred hvx_pred(HVX_Vector mask) {
     return q;
 }
 HVX_FAST_VV(hvx_equal_words, chunk_i32, u == v)
+HVX_FAST_VV(hvx_equal_halves, chunk_i16, u == v)
 HVX_FAST_VV(hvx_greater_words, chunk_i32, u > v)
 HVX_FAST_VV(hvx_greater_unsigned_words, chunk_u32, u > v)
 HVX_FAST_VV(hvx_clear_bits, chunk_u32, u & ~v)
@@ -97,6 +98,7 @@ HVX_INLINE HVX_VectorPred Q6_Q_or_QQ(HVX_VectorPred s, HVX_VectorPred t) {
 }
 HVX_INLINE HVX_VectorPred Q6_Q_not_Q(HVX_VectorPred s) { return hvx_pred(Q6_V_vnot_V(s.mask)); }
 HVX_INLINE HVX_VectorPred Q6_Q_vcmp_eq_VwVw(HVX_Vector u, HVX_Vector v) { return hvx_pred(hvx_equal_words(u, v)); }
+HVX_INLINE HVX_VectorPred Q6_Q_vcmp_eq_VhVh(HVX_Vector u, HVX_Vector v) { return hvx_pred(hvx_equal_halves(u, v)); }
 HVX_INLINE HVX_VectorPred Q6_Q_vcmp_gt_VwVw(HVX_Vector u, HVX_Vector v) { return hvx_pred(hvx_greater_words(u, v)); }
 HVX_INLINE HVX_VectorPred Q6_Q_vcmp_gt_VuwVuw(HVX_Vector u, HVX_Vector v) {
     return hvx_pred(hvx_greater_unsigned_words(u, v));
@@ -130,6 +132,9 @@ HVX_FAST_VV(Q6_Vh_vadd_VhVh, chunk_u16, u + v)
 HVX_FAST_VV(Q6_Vh_vsub_VhVh, chunk_u16, u - v)
 HVX_FAST_VV(Q6_Vw_vmax_VwVw, chunk_i32, (u & (u > v)) | (v & ~(u > v)))
 HVX_FAST_VV(Q6_Vw_vmin_VwVw, chunk_i32, (u & (u < v)) | (v & ~(u < v)))
+HVX_FAST_VV(Q6_Vuh_vmax_VuhVuh, chunk_u16, (u & (chunk_u16)(u > v)) | (v & ~(chunk_u16)(u > v)))
+HVX_FAST_VV(Q6_Vw_vmpyie_VwVuh, chunk_u32, u * (v & 0xffffu))
+HVX_INLINE HVX_Vector Q6_Vw_vmpye_VwVuh(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vw_vmpye_VwVuh(u, v); }
 HVX_INLINE chunk_u32 chunk_spread_bytes(int32_t t) {
     chunk_u32 r = {0};
     for (int i = 0; i < HVX_CHUNK_BYTES / 4; i++)
@@ -244,6 +249,19 @@ HVX_INLINE HVX_Vector Q6_V_vlalign_VVR(HVX_Vector u, HVX_Vector v, int32_t t) {
 }
 HVX_FAST_VV(Q6_Vh_vshuffe_VhVh, chunk_u32, (v & 0xffffu) | u << 16)
 HVX_FAST_VV(Q6_Vh_vshuffo_VhVh, chunk_u32, v >> 16 | (u & 0xffff0000u))
+#if HVX_CHUNK_BYTES == 64
+#define HVX_STEP_SHUFFLE_HALVES(i, from)                                                                       \
+    r.c[i] = (chunk_u32)_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64((__m512i)(from).c[0], i)) |            \
+             (chunk_u32)_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64((__m512i)(from).c[1], i)) << 16;
+HVX_INLINE HVX_Vector Q6_Vh_vshuff_Vh(HVX_Vector u) {
+    HVX_Vector r;
+    HVX_EACH_CHUNK(HVX_STEP_SHUFFLE_HALVES, u)
+    return r;
+}
+#else
+HVX_INLINE HVX_Vector Q6_Vh_vshuff_Vh(HVX_Vector u) { return plain_Q6_Vh_vshuff_Vh(u); }
+#endif
+HVX_INLINE HVX_Vector Q6_Vh_vdeal_Vh(HVX_Vector u) { return plain_Q6_Vh_vdeal_Vh(u); }
 HVX_INLINE HVX_Vector Q6_Vh_vpacke_VwVw(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vh_vpacke_VwVw(u, v); }
 HVX_INLINE HVX_Vector Q6_Vh_vpacko_VwVw(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vh_vpacko_VwVw(u, v); }
 HVX_INLINE HVX_Vector Q6_Vb_vpacke_VhVh(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vb_vpacke_VhVh(u, v); }

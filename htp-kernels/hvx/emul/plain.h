@@ -86,6 +86,7 @@ PLAIN_VV(Q6_Q_and_QQn, 128, ub, (uint8_t)(u.ub[i] & ~v.ub[i]))
 PLAIN_VV(Q6_Q_or_QQ, 128, ub, u.ub[i] | v.ub[i])
 PLAIN_V(Q6_Q_not_Q, 128, ub, (uint8_t)~u.ub[i])
 PLAIN_VV(Q6_Q_vcmp_eq_VwVw, 32, w, -(u.w[i] == v.w[i]))
+PLAIN_VV(Q6_Q_vcmp_eq_VhVh, 64, h, (int16_t)-(u.h[i] == v.h[i]))
 PLAIN_VV(Q6_Q_vcmp_gt_VwVw, 32, w, -(u.w[i] > v.w[i]))
 PLAIN_VV(Q6_Q_vcmp_gt_VuwVuw, 32, w, -(u.uw[i] > v.uw[i]))
 PLAIN_VV(Q6_V_vand_QV, 128, ub, u.ub[i] & v.ub[i])
@@ -107,6 +108,10 @@ PLAIN_VV(Q6_Vh_vadd_VhVh, 64, uh, (uint16_t)(u.uh[i] + v.uh[i]))
 PLAIN_VV(Q6_Vh_vsub_VhVh, 64, uh, (uint16_t)(u.uh[i] - v.uh[i]))
 PLAIN_VV(Q6_Vw_vmax_VwVw, 32, w, u.w[i] > v.w[i] ? u.w[i] : v.w[i])
 PLAIN_VV(Q6_Vw_vmin_VwVw, 32, w, u.w[i] < v.w[i] ? u.w[i] : v.w[i])
+PLAIN_VV(Q6_Vuh_vmax_VuhVuh, 64, uh, u.uh[i] > v.uh[i] ? u.uh[i] : v.uh[i])
+/* words times the even half-words: the low word of the product, and the product without its 16 lowest bits */
+PLAIN_VV(Q6_Vw_vmpyie_VwVuh, 32, uw, u.uw[i] * v.uh[2 * i])
+PLAIN_VV(Q6_Vw_vmpye_VwVuh, 32, w, (int32_t)((int64_t)u.w[i] * v.uh[2 * i] >> 16))
 PLAIN_VR(Q6_Vw_vmpyi_VwRub, 32, uw, u.uw[i] * plain_byte(t, i))
 PLAIN_VV(Q6_Vuh_vmpy_VuhVuh_rs16, 64, uh, (uint16_t)((uint32_t)u.uh[i] * v.uh[i] >> 16))
 /* even half-words times the low half of t go to the low vector, odd ones times the high half to the high vector */
@@ -178,6 +183,9 @@ HVX_PLAIN_FN HVX_VectorPair plain_Q6_Wuh_vunpack_Vub(HVX_Vector u_) {
     pair.v[1] = r[1].v;
     return pair.w;
 }
+/* half-words of the lower and the upper half of a vector, by turns, and back */
+PLAIN_V(Q6_Vh_vshuff_Vh, 64, uh, u.uh[i / 2 + (i & 1) * 32])
+PLAIN_V(Q6_Vh_vdeal_Vh, 64, uh, u.uh[i < 32 ? 2 * i : 2 * (i - 32) + 1])
 PLAIN_VV(Q6_Vh_vpacke_VwVw, 64, uh, i < 32 ? v.uh[2 * i] : u.uh[2 * (i - 32)])
 PLAIN_VV(Q6_Vh_vpacko_VwVw, 64, uh, i < 32 ? v.uh[2 * i + 1] : u.uh[2 * (i - 32) + 1])
 PLAIN_VV(Q6_Vb_vpacke_VhVh, 128, ub, i < 64 ? v.ub[2 * i] : u.ub[2 * (i - 64)])

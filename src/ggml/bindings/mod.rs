@@ -35,6 +35,8 @@ pub const KNOWN_OPS: &[(ggml_op, &str)] = &[
     (GGML_OP_GLU, "GLU"),
     (GGML_OP_MUL_MAT_ID, "MUL_MAT_ID"),
     (GGML_OP_FLASH_ATTN_EXT, "FLASH_ATTN_EXT"),
+    (GGML_OP_ROPE, "ROPE"),
+    (GGML_OP_SOFT_MAX, "SOFT_MAX"),
 ];
 
 /// See [`KNOWN_OPS`].
