@@ -23,7 +23,7 @@ void tiled_row_to_f32(const struct htp_view *v, uint32_t i1, uint32_t i2, uint32
     const size_t column = matrix * htp_div_up(v->ne[1], HTP_TILE_DIM) + i1 / HTP_TILE_DIM;
     const uint8_t *at = v->data + column * htp_tile_column_bytes(v->type, v->ne[0]) + i1 % HTP_TILE_DIM * 4;
     for (uint32_t blocks = v->ne[0] / HTP_TILE_DIM; blocks > 0;) {
-        const uint32_t n = htp_min_u32(blocks, HTP_TILE_SCALE_GROUP);
+        const uint32_t n = htp_min_u32(blocks, htp_tile_scale_group(v->type));
         const uint8_t *scales = at + (size_t)n * vectors * HTP_TILE_VECTOR;
         for (uint32_t b = 0; b < n; b++, dst += HTP_TILE_DIM * 4) {
             uint32_t words[HTP_TILE_DIM / 4] __attribute__((aligned(128)));

@@ -46,6 +46,8 @@ pub const KNOWN_OPS: &[(ggml_op, &str)] = &[
     (GGML_OP_ARGSORT, "ARGSORT"),
     (GGML_OP_TOP_K, "TOP_K"),
     (GGML_OP_SSM_CONV, "SSM_CONV"),
+    (GGML_OP_ROPE, "ROPE"),
+    (GGML_OP_SOFT_MAX, "SOFT_MAX"),
 ];
 
 /// See [`KNOWN_OPS`].
