@@ -1,10 +1,11 @@
 /*
  * The check program: every kernel against its scalar reference, on random, edge and strided shapes.
  *
- *   htp_check_main(argc, argv)   argv[1]: only this family. 0: all is well, 1: something failed
+ *   htp_check_main(argc, argv)   argv[1]: only this family, or "--print": all results of intrinsics, to compare builds.
+ *                                0: all is well, 1: something failed
  *
  * A family is one folder of ops/ with a check.c, or the intrinsics (check/intrinsics.c). It reports every case through
- * check_case; the program prints a line a family.
+ * check_case; the program prints a line a family, with a hash of all results of ops, which is the same for every build.
  */
 #ifndef HTP_CHECK_H
 #define HTP_CHECK_H
@@ -71,5 +72,8 @@ void check_run_free(struct check_run *r);
 #define CHECK_DECLARE(name) void check_##name(struct check *c);
 CHECK_FAMILIES(CHECK_DECLARE)
 #undef CHECK_DECLARE
+
+/* Family hvx, with every result of every intrinsic as a line of text. */
+void check_print_intrinsics(struct check *c);
 
 #endif
