@@ -8,6 +8,7 @@
 mod archive;
 mod bindings;
 mod cache;
+mod check;
 mod demo;
 mod device;
 mod doctor;
@@ -49,14 +50,8 @@ enum Command {
     Ops(ops::Args),
     /// Compare the model's token probabilities on HTP0 with the CPU's (KL divergence)
     Kl(kl::Args),
-    /// Run the kernel check program, all families or one
-    Check {
-        /// Family, a folder name in htp-kernels/ops
-        family: Option<String>,
-        /// Build of the kernels
-        #[arg(long)]
-        engine: Option<device::Engine>,
-    },
+    /// Compare every kernel with its scalar reference: all families or one
+    Check(check::Args),
     /// Count the instruction packets that the kernels take, and compare with the committed counts
     Packets(packets::Args),
     /// Build the DSP libraries and check that the DSP's loader would take them
@@ -73,7 +68,7 @@ fn main() -> ExitCode {
         Command::Test(args) => suite::main(&args),
         Command::Ops(args) => ops::main(&args),
         Command::Kl(args) => kl::main(&args),
-        Command::Check { family, engine } => suite::check_kernels(family.as_deref(), engine),
+        Command::Check(args) => check::main(&args),
         Command::Packets(args) => packets::main(&args),
         Command::Skel(args) => skel::run(&args),
         Command::Bindings(args) => bindings::main(&args),
