@@ -55,7 +55,7 @@ pub enum AccessError {
 }
 
 /// The tile type of an element type, for those that have one.
-fn tile_type(kind: ElementType) -> Option<TileType> {
+pub fn tile_type(kind: ElementType) -> Option<TileType> {
     match kind {
         ElementType::Q4_0 => Some(TileType::Q4_0),
         ElementType::Q8_0 => Some(TileType::Q8_0),

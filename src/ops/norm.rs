@@ -1,9 +1,11 @@
 //! Normalisation of rows: RMS_NORM, `dst[i] = src[i] / sqrt(mean(src^2) + eps)`.
 
+use super::claim::{self, source, Claim, SAME_SHAPE};
 use super::{Declined, Family, Params};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
-use crate::ggml::tensor::{ElementType, Tensor};
+use crate::ggml::tensor::ElementType::F32;
+use crate::ggml::tensor::Tensor;
 
 /// See the module. `htp_norm_params` has eps first, where ggml keeps it.
 pub const FAMILY: Family = Family { name: "norm", select, supports, sources: 1, tiled_source: None, params };
@@ -12,17 +14,16 @@ fn select(node: Tensor) -> Option<wire::htp_op> {
     (node.op() == ggml::GGML_OP_RMS_NORM).then_some(wire::HTP_OP_RMS_NORM)
 }
 
+/// See [`claim`].
+pub const CLAIMS: &[Claim] = &[Claim {
+    ops: &[wire::HTP_OP_RMS_NORM],
+    sources: &[source("rows")],
+    types: &[&[&[F32], &[F32]]],
+    rules: &[SAME_SHAPE],
+}];
+
 fn supports(node: Tensor) -> Result<(), Declined> {
-    let Some(src) = node.src(0) else {
-        return Err("a source is missing");
-    };
-    if src.element_type() != Some(ElementType::F32) || node.element_type() != Some(ElementType::F32) {
-        return Err("not f32");
-    }
-    if !src.same_shape(node) {
-        return Err("shapes do not fit together");
-    }
-    Ok(())
+    claim::check(CLAIMS, select(node), node)
 }
 
 fn params(node: Tensor) -> Params {
