@@ -14,7 +14,7 @@ use ggml_hexagon::layout::{TileLayout, TileType};
 
 /// K and N of a usual weight matrix, larger than the caches next to a core.
 const NE: [usize; 4] = [4096, 4096, 1, 1];
-const ROUNDS: usize = 40;
+const ROUNDS: usize = 400;
 
 /// Types that the aims are about; the others are reported.
 const AIMED: [TileType; 3] = [TileType::Q4_0, TileType::Q8_0, TileType::MXFP4];

@@ -7,7 +7,7 @@
 //! - `transfer`: upload, download, fill
 //! - `convert`: fresh tensors, and a whole tensor turned over in its own memory
 //! - `codec`, `word`: the packing loops that all types share; one small file a type has what differs
-//! - `parallel`: large transfers on a few threads
+//! - `parallel`, `pool`: large transfers on a few threads
 //!
 //! A strip is 32 rows of a matrix in ggml's layout, a column tile the same rows as tiles. The rows that pad a matrix to
 //! whole column tiles hold zero blocks once [`TileLayout::init`] or [`TileLayout::init_padding`] has run.
@@ -17,6 +17,7 @@ mod convert;
 mod iq4_nl;
 mod mxfp4;
 mod parallel;
+mod pool;
 mod q4_0;
 mod q4_1;
 mod q8_0;
