@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::claim::{Claim, Types};
 use super::{op_list, Family, FAMILIES, GENERAL};
-use crate::ggml::buffer::tile_type;
+use crate::ggml::storage::tile_type;
 
 const HEAD: &str = "\
 # Ops
