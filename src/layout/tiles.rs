@@ -182,11 +182,6 @@ impl TileLayout {
         self.ne[2] * self.ne[3]
     }
 
-    /// Strips of the whole tensor.
-    pub(super) fn strips(&self) -> usize {
-        self.columns() * self.matrices()
-    }
-
     /// Rows of strip `strip`, counted over all matrices: 32 but in the last strip of a matrix.
     pub(super) fn strip_rows(&self, strip: usize) -> usize {
         TILE_DIM.min(self.ne[1] - strip % self.columns() * TILE_DIM)
