@@ -224,7 +224,12 @@ impl World {
                 unsafe { memset_tensor(buffer, t, value, offset, size) };
                 self.model(subject)[offset..][..size].fill(value);
             }
-            Step::Copy(src, dst) => self.copy(src % count, dst % count),
+            Step::Copy(src, dst) => {
+                let src = src % count;
+                let same = |t: &ggml_tensor| (t.type_, t.ne, t.nb) == self.layout(src);
+                let fits: Vec<_> = (0..count).filter(|&dst| dst != src && same(&self.subjects[dst].t)).collect();
+                self.copy(src, fits[dst % fits.len()]);
+            }
             Step::Clear(buffer, value) => {
                 // SAFETY: a live buffer of ours.
                 unsafe { clear(self.buffers[buffer].raw(), value) };
@@ -244,11 +249,16 @@ impl World {
         Some((at * (free + 1) as f64) as usize)
     }
 
-    /// As `ggml_backend_tensor_copy` does it, for tensors of one shape.
+    /// What two tensors must have in common for a copy.
+    fn layout(&self, subject: usize) -> (ggml_type, [i64; 4], [usize; 4]) {
+        let t = &self.subjects[subject].t;
+        (t.type_, t.ne, t.nb)
+    }
+
+    /// As `ggml_backend_tensor_copy` does it, for tensors of one layout.
     fn copy(&mut self, src: usize, dst: usize) {
         let (from, to) = (&self.subjects[src], &self.subjects[dst]);
-        let shared = from.model == to.model && from.start < to.start + to.len && to.start < from.start + from.len;
-        if (from.t.type_, from.t.ne, from.t.nb) != (to.t.type_, to.t.ne, to.t.nb) || shared {
+        if from.model == to.model && from.start < to.start + to.len && to.start < from.start + from.len {
             return;
         }
         let whole = |s: &Subject| s.len == self.models[s.model].len();
