@@ -1,11 +1,10 @@
 //! Normalisation of rows: RMS_NORM, `dst[i] = src[i] / sqrt(mean(src^2) + eps)`.
 
-use super::claim::{self, source, Claim, SAME_SHAPE};
+use super::claim::{self, source, Claim, SAME, SAME_SHAPE};
 use super::{Declined, Family, Params};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
-use crate::ggml::tensor::ElementType::F32;
-use crate::ggml::tensor::Tensor;
+use crate::ggml::tensor::{ElementType, Tensor};
 
 /// See the module. `htp_norm_params` has eps first, where ggml keeps it.
 pub const FAMILY: Family = Family { name: "norm", select, supports, sources: 1, tiled_source: None, params };
@@ -18,7 +17,7 @@ fn select(node: Tensor) -> Option<wire::htp_op> {
 pub const CLAIMS: &[Claim] = &[Claim {
     ops: &[wire::HTP_OP_RMS_NORM],
     sources: &[source("rows")],
-    types: &[&[&[F32], &[F32]]],
+    types: &[&[&[ElementType::F32], SAME]],
     rules: &[SAME_SHAPE],
 }];
 
