@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::base::base;
 use super::bindings::*;
-use super::buffer::Buffer;
+use super::buffer;
 use super::device::Device;
 use super::guard::guard;
 use super::tensor::Tensor;
@@ -55,7 +55,7 @@ impl Backend {
         let max_ops = if config.opsync { 1 } else { config.opbatch };
         let batches = graph::plan(nodes.clone(), max_ops, |t| {
             // SAFETY: a tensor of a graph lies in a live buffer, or in none.
-            let buffer = unsafe { Buffer::of(t.buffer()) }.ok_or("it is not in a buffer of this device")?;
+            let buffer = unsafe { buffer::of(t.buffer()) }.ok_or("it is not in a buffer of this device")?;
             buffer.place(t).map_err(|error| error.to_string())
         })
         .map_err(|error| error.to_string())?;

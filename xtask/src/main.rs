@@ -1,5 +1,5 @@
 //! The project's commands: `cargo xtask demo`, `test`, `ops`, `kl`, `check`, `packets`, `skel`,
-//! `bindings`, `doctor`.
+//! `bindings`, `docs`, `doctor`.
 //!
 //! What is fetched is pinned by sha256 ([`pins`]) and kept in the user's cache folder ([`cache`]); what is built from
 //! this repository lands in `target/xtask/dist` ([`repo`]). [`llama`] builds llama.cpp and starts its programs on
@@ -11,6 +11,7 @@ mod cache;
 mod check;
 mod demo;
 mod device;
+mod docs;
 mod doctor;
 mod fetch;
 mod hexagon;
@@ -58,6 +59,8 @@ enum Command {
     Skel(skel::Args),
     /// Regenerate the committed bindgen output, or check that it is current
     Bindings(bindings::Args),
+    /// Write docs/ops.md from what the op families claim, or check that it is current
+    Docs(docs::Args),
     /// Say what is installed, built and cached, and how to repair what is not
     Doctor(doctor::Args),
 }
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         Command::Packets(args) => packets::main(&args),
         Command::Skel(args) => skel::run(&args),
         Command::Bindings(args) => bindings::main(&args),
+        Command::Docs(args) => docs::main(&args),
         Command::Doctor(args) => doctor::main(&args),
     };
     match result {
