@@ -14,46 +14,90 @@ static uint16_t half_at(const uint8_t *p) {
     return h;
 }
 
+static float float_of(uint32_t bits) { return hvx_bits_float(bits); }
+
+float check_dequantize(uint32_t type, uint32_t stored, float scale, float minimum) {
+    static const int8_t mxfp4[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+    static const int8_t iq4_nl[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+    switch (type) {
+    case HTP_TYPE_Q8_0:
+        return scale * (float)((int)stored - 128);
+    case HTP_TYPE_Q4_0:
+        return scale * (float)((int)stored - 8);
+    case HTP_TYPE_MXFP4:
+        return scale * mxfp4[stored];
+    case HTP_TYPE_IQ4_NL:
+        return scale * iq4_nl[stored];
+    default:
+        return scale * (float)stored + minimum;
+    }
+}
+
+static float quantised_at(uint32_t type, const uint8_t *block, uint32_t i) {
+    const uint8_t *quants = block + (type == HTP_TYPE_MXFP4 ? 1 : type == HTP_TYPE_Q4_1 ? 4 : 2);
+    const float scale = type == HTP_TYPE_MXFP4 ? ldexpf(1, block[0] - 128) : hvx_half_to_float(half_at(block));
+    const float minimum = type == HTP_TYPE_Q4_1 ? hvx_half_to_float(half_at(block + 2)) : 0;
+    const uint8_t nibble = (uint8_t)(i < 16 ? quants[i % 16] & 15 : quants[i % 16] >> 4);
+    return check_dequantize(type, type == HTP_TYPE_Q8_0 ? quants[i] ^ 128u : nibble, scale, minimum);
+}
+
 static float element_at(uint32_t type, const uint8_t *row, uint32_t i) {
-    if (type == HTP_TYPE_F16)
+    int32_t word;
+    switch (type) {
+    case HTP_TYPE_F32:
+        memcpy(&word, row + 4 * (size_t)i, 4);
+        return float_of((uint32_t)word);
+    case HTP_TYPE_I32:
+        memcpy(&word, row + 4 * (size_t)i, 4);
+        return (float)word;
+    case HTP_TYPE_F16:
         return hvx_half_to_float(half_at(row + 2 * (size_t)i));
-    if (type == HTP_TYPE_I32) {
-        int32_t x;
-        memcpy(&x, row + 4 * (size_t)i, 4);
-        return (float)x;
+    case HTP_TYPE_BF16:
+        return float_of((uint32_t)half_at(row + 2 * (size_t)i) << 16);
+    default:
+        return quantised_at(type, row + (size_t)(i / 32) * htp_type_bytes(type), i % 32);
     }
-    if (type == HTP_TYPE_F32) {
-        float f;
-        memcpy(&f, row + 4 * (size_t)i, 4);
-        return f;
+}
+
+static uint16_t to_bf16(float f) {
+    const uint32_t bits = hvx_float_bits(f);
+    if (isnan(f))
+        return (uint16_t)(bits >> 16 | 0x40);
+    const uint32_t rest = bits & 0xffff, up = rest > 0x8000 || (rest == 0x8000 && (bits >> 16 & 1));
+    return (uint16_t)((bits >> 16) + up);
+}
+
+static void put_half(uint8_t *p, uint16_t h) { memcpy(p, &h, 2); }
+
+/* q4_0 and q4_1: nibbles of (x - offset) / d + add */
+static void put_nibbles(uint8_t *quants, const float *x, float offset, float inverse, float add) {
+    for (int i = 0; i < 32; i++) {
+        const int q = (int)((x[i] - offset) * inverse + add), nibble = q > 15 ? 15 : q;
+        quants[i % 16] = (uint8_t)(i < 16 ? nibble : quants[i % 16] | nibble << 4);
     }
-    const uint8_t *block = row + (size_t)(i / 32) * htp_type_bytes(type);
-    const float d = hvx_half_to_float(half_at(block));
-    if (type == HTP_TYPE_Q8_0)
-        return d * (float)(int8_t)block[2 + i % 32];
-    const uint8_t pair = block[2 + i % 16];
-    return d * (float)((i % 32 < 16 ? pair & 15 : pair >> 4) - 8);
 }
 
 static void quantize(uint32_t type, const float *x, uint8_t *block) {
-    float absmax = 0, max = 0;
+    float absmax = 0, signed_max = 0, min = x[0], max = x[0];
     for (int i = 0; i < 32; i++) {
         if (fabsf(x[i]) > absmax) {
             absmax = fabsf(x[i]);
-            max = x[i];
+            signed_max = x[i];
         }
+        min = fminf(min, x[i]);
+        max = fmaxf(max, x[i]);
     }
-    const float d = type == HTP_TYPE_Q8_0 ? absmax / 127 : max / -8;
+    const float d = type == HTP_TYPE_Q8_0 ? absmax / 127 : type == HTP_TYPE_Q4_0 ? signed_max / -8 : (max - min) / 15;
     const float inverse = d != 0 ? 1.0f / d : 0;
-    const uint16_t h = hvx_float_to_half(d);
-    memcpy(block, &h, 2);
-    for (int i = 0; i < 32; i++) {
-        if (type == HTP_TYPE_Q8_0) {
+    put_half(block, hvx_float_to_half(d));
+    if (type == HTP_TYPE_Q4_0) {
+        put_nibbles(block + 2, x, 0, inverse, 8.5f);
+    } else if (type == HTP_TYPE_Q4_1) {
+        put_half(block + 2, hvx_float_to_half(min));
+        put_nibbles(block + 4, x, min, inverse, 0.5f);
+    } else {
+        for (int i = 0; i < 32; i++)
             block[2 + i] = (uint8_t)(int8_t)roundf(x[i] * inverse);
-            continue;
-        }
-        const int q = (int)(x[i] * inverse + 8.5f), nibble = q > 15 ? 15 : q;
-        block[2 + i % 16] = (uint8_t)(i < 16 ? nibble : block[2 + i % 16] | nibble << 4);
     }
 }
 
@@ -70,9 +114,8 @@ void check_convert_row(uint32_t from, uint32_t to, uint8_t *dst, const uint8_t *
                 x[k] = element_at(from, src, i + k);
             quantize(to, x, dst + (size_t)(i / 32) * htp_type_bytes(to));
             i += 31;
-        } else if (to == HTP_TYPE_F16) {
-            const uint16_t h = hvx_float_to_half(f);
-            memcpy(dst + 2 * (size_t)i, &h, 2);
+        } else if (to == HTP_TYPE_F16 || to == HTP_TYPE_BF16) {
+            put_half(dst + 2 * (size_t)i, to == HTP_TYPE_F16 ? hvx_float_to_half(f) : to_bf16(f));
         } else if (to == HTP_TYPE_F32) {
             memcpy(dst + 4 * (size_t)i, &f, 4);
         } else {
@@ -96,13 +139,14 @@ void check_read_row(const struct htp_view *v, uint32_t i1, uint32_t i2, uint32_t
 
 static void fill_block(uint32_t type, uint8_t *p, float scale) {
     const float f = check_uniform() * scale;
-    const uint16_t h = hvx_float_to_half(f);
+    const uint16_t h = type == HTP_TYPE_BF16 ? to_bf16(f) : hvx_float_to_half(f);
     const uint32_t bits[2] = {check_random(), check_random()};
     switch (type) {
     case HTP_TYPE_F32:
         memcpy(p, &f, 4);
         break;
     case HTP_TYPE_F16:
+    case HTP_TYPE_BF16:
         memcpy(p, &h, 2);
         break;
     case HTP_TYPE_I32:
@@ -110,9 +154,14 @@ static void fill_block(uint32_t type, uint8_t *p, float scale) {
         memcpy(p, bits, htp_type_bytes(type));
         break;
     default:
-        memcpy(p, &h, 2);
-        for (uint32_t i = 2; i < htp_type_bytes(type); i++)
+        for (uint32_t i = 0; i < htp_type_bytes(type); i++)
             p[i] = (uint8_t)(check_random() >> 24);
+        if (type == HTP_TYPE_MXFP4)
+            p[0] = (uint8_t)(120 + check_below(12));
+        else
+            memcpy(p, &h, 2);
+        if (type == HTP_TYPE_Q4_1)
+            put_half(p + 2, hvx_float_to_half(check_uniform() * scale));
     }
 }
 

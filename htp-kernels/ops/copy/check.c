@@ -90,13 +90,14 @@ static bool form_fits(uint32_t from, uint32_t to, uint32_t form) {
 }
 
 static void all_copies(struct check *c) {
-    static const uint32_t types[] = {HTP_TYPE_F32,  HTP_TYPE_F16, HTP_TYPE_I32,
-                                     HTP_TYPE_I64, HTP_TYPE_Q8_0, HTP_TYPE_Q4_0};
+    static const uint32_t types[] = {HTP_TYPE_F32,  HTP_TYPE_F16,  HTP_TYPE_BF16, HTP_TYPE_I32,  HTP_TYPE_I64,
+                                     HTP_TYPE_Q8_0, HTP_TYPE_Q4_0, HTP_TYPE_Q4_1, HTP_TYPE_MXFP4};
+    enum { TYPES = sizeof(types) / sizeof(types[0]) };
     static const uint32_t shapes[][4] = {{1, 1, 1, 1},  {3, 5, 7, 2},   {32, 3, 2, 2},  {64, 40, 3, 1},
                                          {100, 9, 1, 3}, {33, 70, 2, 1}, {256, 2, 3, 1}, {1, 200, 3, 1},
                                          {2, 130, 1, 1}, {96, 65, 1, 2}};
-    for (uint32_t f = 0; f < 6; f++) {
-        for (uint32_t t = 0; t < 6; t++) {
+    for (uint32_t f = 0; f < TYPES; f++) {
+        for (uint32_t t = 0; t < TYPES; t++) {
             const uint32_t from = types[f], to = types[t];
             const bool blocks = htp_type_elements(from) > 1 || htp_type_elements(to) > 1;
             for (uint32_t s = 0; copies(from, to) && s < sizeof(shapes) / sizeof(shapes[0]); s++) {
