@@ -7,6 +7,13 @@
 
 /* In front of a loop with a constant, small trip count: HVX_UNROLL. In front of a loop whose body is already a full
  * schedule: HVX_ROLLED (the compiler's own unrolling adds remainder code that costs more than it saves). */
+/* HVX_UNROLL_COUNT(n): n iterations at a time, where that gives the compiler enough to fill packets with. */
+#if defined(__hexagon__)
+#define HVX_PRAGMA(text) _Pragma(#text)
+#define HVX_UNROLL_COUNT(n) HVX_PRAGMA(clang loop unroll_count(n))
+#else
+#define HVX_UNROLL_COUNT(n) HVX_ROLLED
+#endif
 #if defined(__clang__)
 #define HVX_UNROLL _Pragma("clang loop unroll(full)")
 #define HVX_ROLLED _Pragma("clang loop unroll(disable)")

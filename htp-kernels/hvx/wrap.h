@@ -40,6 +40,12 @@ HVX_INLINE HVX_Vector hvx_i32_to_f32(HVX_Vector i) {
     const HVX_Vector magic = hvx_splat_f32(HVX_ROUNDING_FLOAT);
     return hvx_sub_f32(Q6_Vw_vadd_VwVw(i, magic), magic);
 }
+/* any i, rounded */
+HVX_INLINE HVX_Vector hvx_wide_i32_to_f32(HVX_Vector i) {
+    const HVX_Vector high = Q6_Vw_vasr_VwR(i, 12);
+    const HVX_Vector low = Q6_Vw_vsub_VwVw(i, Q6_Vw_vasl_VwR(high, 12));
+    return hvx_add_f32(hvx_mul_f32(hvx_i32_to_f32(high), hvx_splat_f32(4096)), hvx_i32_to_f32(low));
+}
 HVX_INLINE HVX_Vector hvx_f32_to_fixed24(HVX_Vector f) {
     return Q6_Vw_vasl_VwR(hvx_add_f32(f, hvx_splat_f32(HVX_ROUNDING_FLOAT)), 24);
 }
@@ -47,6 +53,8 @@ HVX_INLINE HVX_Vector hvx_f32_to_fixed24(HVX_Vector f) {
 #define HVX_FIXED24_SCALE 0x1p24f
 /* exact for |i| <= 2^24; kernels keep to |i| < 2^22 */
 HVX_INLINE HVX_Vector hvx_i32_to_f32(HVX_Vector i) { return Q6_Vsf_equals_Vw(i); }
+/* any i, rounded */
+HVX_INLINE HVX_Vector hvx_wide_i32_to_f32(HVX_Vector i) { return Q6_Vsf_equals_Vw(i); }
 /* f, below 128 and multiplied by HVX_FIXED24_SCALE beforehand, in 8.24 fixed point; the last place may be off by one */
 HVX_INLINE HVX_Vector hvx_f32_to_fixed24(HVX_Vector f) { return Q6_Vw_equals_Vsf(f); }
 #endif
@@ -61,6 +69,11 @@ HVX_INLINE HVX_VectorPair hvx_f16_to_f32(HVX_Vector h) {
 }
 HVX_INLINE HVX_Vector hvx_f32_to_f16(HVX_Vector even, HVX_Vector odd) {
     return Q6_Vhf_equals_Wqf32(Q6_W_vcombine_VV(hvx_f32_to_qf32(odd), hvx_f32_to_qf32(even)));
+}
+/* 64 f16 in order: the first 32 in the low vector of a pair, the last 32 in the high one */
+HVX_INLINE HVX_VectorPair hvx_f16_to_f32_in_order(HVX_Vector h) { return hvx_f16_to_f32(Q6_Vh_vshuff_Vh(h)); }
+HVX_INLINE HVX_Vector hvx_f32_to_f16_in_order(HVX_Vector first, HVX_Vector last) {
+    return Q6_Vh_vdeal_Vh(hvx_f32_to_f16(first, last));
 }
 /* 64 words in order <-> even and odd ones */
 HVX_INLINE HVX_VectorPair hvx_deal_words(HVX_Vector first, HVX_Vector second) {
@@ -84,6 +97,10 @@ HVX_INLINE HVX_Vector hvx_load(const void *address) {
 }
 HVX_INLINE void hvx_store(void *address, HVX_Vector v) { memcpy(address, &v, sizeof(v)); }
 #endif
+
+/* Where addresses are known to be multiples of 128: one pipe less, and a load and a store go together. */
+HVX_INLINE HVX_Vector hvx_load_aligned(const void *address) { return *(const HVX_Vector *)address; }
+HVX_INLINE void hvx_store_aligned(void *address, HVX_Vector v) { *(HVX_Vector *)address = v; }
 
 /* The first `bytes` (1..127) lanes of a vector at any address; the others are zero. */
 HVX_INLINE HVX_Vector hvx_load_bytes(const void *address, uint32_t bytes) {

@@ -3,12 +3,15 @@
 //! A family says which nodes it takes ([`Family::select`]), whether it can compute one ([`Family::supports`]: the only
 //! place that states types, shapes and strides) and how its arguments go onto the wire ([`Family::params`]).
 
+mod attention;
 mod binary;
 mod conv;
 mod copy;
 mod gather;
 mod matmul;
 mod norm;
+mod rope;
+mod softmax;
 mod sort;
 
 use crate::batch::wire;
@@ -38,7 +41,18 @@ pub struct Family {
 }
 
 /// Every family.
-pub const FAMILIES: &[Family] = &[matmul::FAMILY, binary::FAMILY, norm::FAMILY, gather::FAMILY, copy::FAMILY, sort::FAMILY, conv::FAMILY];
+pub const FAMILIES: &[Family] = &[
+    matmul::FAMILY,
+    binary::FAMILY,
+    norm::FAMILY,
+    attention::FAMILY,
+    gather::FAMILY,
+    copy::FAMILY,
+    sort::FAMILY,
+    conv::FAMILY,
+    rope::FAMILY,
+    softmax::FAMILY,
+];
 
 /// The family that computes `node`, and the wire op.
 pub fn find(node: Tensor) -> Option<(&'static Family, wire::htp_op)> {

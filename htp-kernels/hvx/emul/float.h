@@ -31,6 +31,10 @@ HVX_FAST_VV(Q6_Vqf32_vsub_Vqf32Vqf32, chunk_u32, chunk_to_qf32(HVX_QF(u) - HVX_Q
 HVX_FAST_VV(Q6_Vqf32_vmpy_VsfVsf, chunk_u32, chunk_to_qf32(HVX_SF(u) * HVX_SF(v)))
 HVX_FAST_VV(Q6_Vqf32_vmpy_Vqf32Vqf32, chunk_u32, chunk_to_qf32(HVX_QF(u) * HVX_QF(v)))
 HVX_FAST_V(Q6_Vsf_equals_Vqf32, chunk_u32, HVX_QF(u))
+HVX_INLINE chunk_u32 chunk_select(chunk_i32 mask, chunk_u32 u, chunk_u32 v) {
+    return ((chunk_u32)mask & u) | (~(chunk_u32)mask & v);
+}
+HVX_FAST_VV(Q6_Vsf_vmax_VsfVsf, chunk_u32, chunk_select((chunk_i32)(HVX_SF(u) > HVX_SF(v)), u, v))
 HVX_FAST_V(Q6_Vsf_equals_Vw, chunk_i32, __builtin_convertvector(u, chunk_f32))
 HVX_INLINE chunk_i32 chunk_float_to_word(chunk_f32 f) {
     const chunk_i32 above = (chunk_i32)(f >= 2147483648.0f);

@@ -80,6 +80,7 @@ HVX_INLINE HVX_VectorPred hvx_pred(HVX_Vector mask) {
     return q;
 }
 HVX_FAST_VV(hvx_equal_words, chunk_i32, u == v)
+HVX_FAST_VV(hvx_equal_halves, chunk_i16, u == v)
 HVX_FAST_VV(hvx_greater_words, chunk_i32, u > v)
 HVX_FAST_VV(hvx_greater_unsigned_words, chunk_u32, u > v)
 HVX_FAST_VV(hvx_clear_bits, chunk_u32, u & ~v)
@@ -97,6 +98,7 @@ HVX_INLINE HVX_VectorPred Q6_Q_or_QQ(HVX_VectorPred s, HVX_VectorPred t) {
 }
 HVX_INLINE HVX_VectorPred Q6_Q_not_Q(HVX_VectorPred s) { return hvx_pred(Q6_V_vnot_V(s.mask)); }
 HVX_INLINE HVX_VectorPred Q6_Q_vcmp_eq_VwVw(HVX_Vector u, HVX_Vector v) { return hvx_pred(hvx_equal_words(u, v)); }
+HVX_INLINE HVX_VectorPred Q6_Q_vcmp_eq_VhVh(HVX_Vector u, HVX_Vector v) { return hvx_pred(hvx_equal_halves(u, v)); }
 HVX_INLINE HVX_VectorPred Q6_Q_vcmp_gt_VwVw(HVX_Vector u, HVX_Vector v) { return hvx_pred(hvx_greater_words(u, v)); }
 HVX_INLINE HVX_VectorPred Q6_Q_vcmp_gt_VuwVuw(HVX_Vector u, HVX_Vector v) {
     return hvx_pred(hvx_greater_unsigned_words(u, v));
@@ -130,7 +132,31 @@ HVX_FAST_VV(Q6_Vh_vadd_VhVh, chunk_u16, u + v)
 HVX_FAST_VV(Q6_Vh_vsub_VhVh, chunk_u16, u - v)
 HVX_FAST_VV(Q6_Vw_vmax_VwVw, chunk_i32, (u & (u > v)) | (v & ~(u > v)))
 HVX_FAST_VV(Q6_Vw_vmin_VwVw, chunk_i32, (u & (u < v)) | (v & ~(u < v)))
-HVX_INLINE HVX_Vector Q6_Vw_vmpyi_VwRub(HVX_Vector u, int32_t t) { return plain_Q6_Vw_vmpyi_VwRub(u, t); }
+HVX_FAST_VV(Q6_Vuh_vmax_VuhVuh, chunk_u16, (u & (chunk_u16)(u > v)) | (v & ~(chunk_u16)(u > v)))
+HVX_FAST_VV(Q6_Vw_vmpyie_VwVuh, chunk_u32, u * (v & 0xffffu))
+HVX_INLINE HVX_Vector Q6_Vw_vmpye_VwVuh(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vw_vmpye_VwVuh(u, v); }
+HVX_INLINE chunk_u32 chunk_spread_bytes(int32_t t) {
+    chunk_u32 r = {0};
+    for (int i = 0; i < HVX_CHUNK_BYTES / 4; i++)
+        r[i] = plain_byte(t, i);
+    return r;
+}
+HVX_FAST_VR(Q6_Vw_vmpyi_VwRub, chunk_u32, u * chunk_spread_bytes(t))
+HVX_INLINE chunk_u32 chunk_multiply_high(chunk_u32 u, chunk_u32 v) {
+#if HVX_CHUNK_BYTES == 64
+    return (chunk_u32)_mm512_mulhi_epu16((__m512i)u, (__m512i)v);
+#elif HVX_CHUNK_BYTES == 32
+    return (chunk_u32)_mm256_mulhi_epu16((__m256i)u, (__m256i)v);
+#else
+    return ((u & 0xffffu) * (v & 0xffffu) >> 16) | ((u >> 16) * (v >> 16) & 0xffff0000u);
+#endif
+}
+HVX_FAST_VV(Q6_Vuh_vmpy_VuhVuh_rs16, chunk_u32, chunk_multiply_high(u, v))
+HVX_FAST_VVR(hvx_add_even_products, chunk_u32, u + (chunk_u32)((chunk_i32)(v << 16) >> 16) * (uint32_t)(int16_t)t)
+HVX_FAST_VVR(hvx_add_odd_products, chunk_u32, u + (chunk_u32)((chunk_i32)v >> 16) * (uint32_t)(t >> 16))
+HVX_INLINE HVX_VectorPair Q6_Ww_vmpyacc_WwVhRh(HVX_VectorPair w, HVX_Vector u, int32_t t) {
+    return Q6_W_vcombine_VV(hvx_add_odd_products(Q6_V_hi_W(w), u, t), hvx_add_even_products(Q6_V_lo_W(w), u, t));
+}
 
 /*
  * Dot products of 4 bytes. One host instruction where there is one that is exact over the full range of bytes.
@@ -198,7 +224,23 @@ HVX_INLINE HVX_Vector hvx_window(HVX_Vector low, HVX_Vector high, uint32_t offse
     memcpy(&r, bytes + offset, 128);
     return r;
 }
+#if HVX_CHUNK_BYTES == 64
+/* word lanes that move within two registers: far cheaper than a way through memory */
+HVX_INLINE HVX_Vector hvx_rotate_words(HVX_Vector u, int32_t words) {
+    const chunk_u32 lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    HVX_Vector r;
+    for (uint32_t i = 0; i < 2; i++) {
+        const chunk_u32 from = (lane + 16 * i + (uint32_t)words) & 31u;
+        r.c[i] = (chunk_u32)_mm512_permutex2var_epi32((__m512i)u.c[0], (__m512i)from, (__m512i)u.c[1]);
+    }
+    return r;
+}
+HVX_INLINE HVX_Vector Q6_V_vror_VR(HVX_Vector u, int32_t t) {
+    return (t & 3) == 0 ? hvx_rotate_words(u, t >> 2) : hvx_window(u, u, (uint32_t)t & 127);
+}
+#else
 HVX_INLINE HVX_Vector Q6_V_vror_VR(HVX_Vector u, int32_t t) { return hvx_window(u, u, (uint32_t)t & 127); }
+#endif
 HVX_INLINE HVX_Vector Q6_V_valign_VVR(HVX_Vector u, HVX_Vector v, int32_t t) {
     return hvx_window(v, u, (uint32_t)t & 127);
 }
@@ -207,11 +249,24 @@ HVX_INLINE HVX_Vector Q6_V_vlalign_VVR(HVX_Vector u, HVX_Vector v, int32_t t) {
 }
 HVX_FAST_VV(Q6_Vh_vshuffe_VhVh, chunk_u32, (v & 0xffffu) | u << 16)
 HVX_FAST_VV(Q6_Vh_vshuffo_VhVh, chunk_u32, v >> 16 | (u & 0xffff0000u))
+#if HVX_CHUNK_BYTES == 64
+#define HVX_STEP_SHUFFLE_HALVES(i, from)                                                                       \
+    r.c[i] = (chunk_u32)_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64((__m512i)(from).c[0], i)) |            \
+             (chunk_u32)_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64((__m512i)(from).c[1], i)) << 16;
+HVX_INLINE HVX_Vector Q6_Vh_vshuff_Vh(HVX_Vector u) {
+    HVX_Vector r;
+    HVX_EACH_CHUNK(HVX_STEP_SHUFFLE_HALVES, u)
+    return r;
+}
+#else
+HVX_INLINE HVX_Vector Q6_Vh_vshuff_Vh(HVX_Vector u) { return plain_Q6_Vh_vshuff_Vh(u); }
+#endif
+HVX_INLINE HVX_Vector Q6_Vh_vdeal_Vh(HVX_Vector u) { return plain_Q6_Vh_vdeal_Vh(u); }
 HVX_INLINE HVX_Vector Q6_Vh_vpacke_VwVw(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vh_vpacke_VwVw(u, v); }
 HVX_INLINE HVX_Vector Q6_Vh_vpacko_VwVw(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vh_vpacko_VwVw(u, v); }
 HVX_INLINE HVX_Vector Q6_Vb_vpacke_VhVh(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vb_vpacke_VhVh(u, v); }
 HVX_INLINE HVX_Vector Q6_Vb_vpacko_VhVh(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vb_vpacko_VhVh(u, v); }
-HVX_INLINE HVX_Vector Q6_V_vdelta_VV(HVX_Vector u, HVX_Vector v) { return plain_Q6_V_vdelta_VV(u, v); }
+HVX_INLINE HVX_VectorPair Q6_Wuh_vunpack_Vub(HVX_Vector u) { return plain_Q6_Wuh_vunpack_Vub(u); }
 
 #if HVX_CHUNK_BYTES == 64
 #define HVX_LOOK_UP(chunk, table) (chunk_u32) _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), (__m512i)(chunk))
@@ -275,6 +330,15 @@ HVX_INLINE HVX_Vector Q6_V_vrdelta_VV(HVX_Vector u, HVX_Vector v) {
     u = hvx_delta_stage(u, hvx_swap_blocks(u, 16), v, 4);
     u = hvx_delta_stage(u, hvx_swap_blocks(u, 32), v, 5);
     return hvx_delta_stage(u, hvx_swap_blocks(u, 64), v, 6);
+}
+HVX_INLINE HVX_Vector Q6_V_vdelta_VV(HVX_Vector u, HVX_Vector v) {
+    u = hvx_delta_stage(u, hvx_swap_blocks(u, 64), v, 6);
+    u = hvx_delta_stage(u, hvx_swap_blocks(u, 32), v, 5);
+    u = hvx_delta_stage(u, hvx_swap_blocks(u, 16), v, 4);
+    u = hvx_delta_stage(u, hvx_swap_blocks(u, 8), v, 3);
+    u = hvx_delta_stage(u, hvx_swap_words(u), v, 2);
+    u = hvx_delta_stage(u, hvx_swap_halves(u), v, 1);
+    return hvx_delta_stage(u, hvx_swap_bytes(u), v, 0);
 }
 
 /* Amounts -1, -2, -4 and -8 move whole bytes .. double words: what kernels use. Others take the general way. */

@@ -86,6 +86,7 @@ PLAIN_VV(Q6_Q_and_QQn, 128, ub, (uint8_t)(u.ub[i] & ~v.ub[i]))
 PLAIN_VV(Q6_Q_or_QQ, 128, ub, u.ub[i] | v.ub[i])
 PLAIN_V(Q6_Q_not_Q, 128, ub, (uint8_t)~u.ub[i])
 PLAIN_VV(Q6_Q_vcmp_eq_VwVw, 32, w, -(u.w[i] == v.w[i]))
+PLAIN_VV(Q6_Q_vcmp_eq_VhVh, 64, h, (int16_t)-(u.h[i] == v.h[i]))
 PLAIN_VV(Q6_Q_vcmp_gt_VwVw, 32, w, -(u.w[i] > v.w[i]))
 PLAIN_VV(Q6_Q_vcmp_gt_VuwVuw, 32, w, -(u.uw[i] > v.uw[i]))
 PLAIN_VV(Q6_V_vand_QV, 128, ub, u.ub[i] & v.ub[i])
@@ -107,7 +108,24 @@ PLAIN_VV(Q6_Vh_vadd_VhVh, 64, uh, (uint16_t)(u.uh[i] + v.uh[i]))
 PLAIN_VV(Q6_Vh_vsub_VhVh, 64, uh, (uint16_t)(u.uh[i] - v.uh[i]))
 PLAIN_VV(Q6_Vw_vmax_VwVw, 32, w, u.w[i] > v.w[i] ? u.w[i] : v.w[i])
 PLAIN_VV(Q6_Vw_vmin_VwVw, 32, w, u.w[i] < v.w[i] ? u.w[i] : v.w[i])
+PLAIN_VV(Q6_Vuh_vmax_VuhVuh, 64, uh, u.uh[i] > v.uh[i] ? u.uh[i] : v.uh[i])
+/* words times the even half-words: the low word of the product, and the product without its 16 lowest bits */
+PLAIN_VV(Q6_Vw_vmpyie_VwVuh, 32, uw, u.uw[i] * v.uh[2 * i])
+PLAIN_VV(Q6_Vw_vmpye_VwVuh, 32, w, (int32_t)((int64_t)u.w[i] * v.uh[2 * i] >> 16))
 PLAIN_VR(Q6_Vw_vmpyi_VwRub, 32, uw, u.uw[i] * plain_byte(t, i))
+PLAIN_VV(Q6_Vuh_vmpy_VuhVuh_rs16, 64, uh, (uint16_t)((uint32_t)u.uh[i] * v.uh[i] >> 16))
+/* even half-words times the low half of t go to the low vector, odd ones times the high half to the high vector */
+HVX_PLAIN_FN HVX_VectorPair plain_Q6_Ww_vmpyacc_WwVhRh(HVX_VectorPair w, HVX_Vector u_, int32_t t) {
+    const union hvx_pair_lanes sum = {w};
+    const union hvx_lanes u = {u_};
+    union hvx_lanes r[2] = {{sum.v[0]}, {sum.v[1]}};
+    union hvx_pair_lanes pair;
+    for (int i = 0; i < 64; i++)
+        r[i & 1].uw[i / 2] += (uint32_t)(u.h[i] * (int16_t)((uint32_t)t >> (i & 1 ? 16 : 0)));
+    pair.v[0] = r[0].v;
+    pair.v[1] = r[1].v;
+    return pair.w;
+}
 
 /* dot products of 4 bytes: each lane of the result is a sum over the bytes of the lane */
 static inline int32_t plain_dot_ub_b(const uint8_t *a, const int8_t *b) {
@@ -155,6 +173,19 @@ PLAIN_V(Q6_Vuw_vcl0_Vuw, 32, uw, plain_leading_zeros(u.uw[i]))
 PLAIN_VR(Q6_V_vror_VR, 128, ub, u.ub[(i + t) & 127])
 PLAIN_VVR(Q6_V_valign_VVR, 128, ub, i + (t & 127) < 128 ? v.ub[i + (t & 127)] : u.ub[i + (t & 127) - 128])
 PLAIN_VVR(Q6_V_vlalign_VVR, 128, ub, i >= (t & 127) ? u.ub[i - (t & 127)] : v.ub[128 + i - (t & 127)])
+HVX_PLAIN_FN HVX_VectorPair plain_Q6_Wuh_vunpack_Vub(HVX_Vector u_) {
+    const union hvx_lanes u = {u_};
+    union hvx_lanes r[2];
+    union hvx_pair_lanes pair;
+    for (int i = 0; i < 128; i++)
+        r[i / 64].uh[i % 64] = u.ub[i];
+    pair.v[0] = r[0].v;
+    pair.v[1] = r[1].v;
+    return pair.w;
+}
+/* half-words of the lower and the upper half of a vector, by turns, and back */
+PLAIN_V(Q6_Vh_vshuff_Vh, 64, uh, u.uh[i / 2 + (i & 1) * 32])
+PLAIN_V(Q6_Vh_vdeal_Vh, 64, uh, u.uh[i < 32 ? 2 * i : 2 * (i - 32) + 1])
 PLAIN_VV(Q6_Vh_vpacke_VwVw, 64, uh, i < 32 ? v.uh[2 * i] : u.uh[2 * (i - 32)])
 PLAIN_VV(Q6_Vh_vpacko_VwVw, 64, uh, i < 32 ? v.uh[2 * i + 1] : u.uh[2 * (i - 32) + 1])
 PLAIN_VV(Q6_Vb_vpacke_VhVh, 128, ub, i < 64 ? v.ub[2 * i] : u.ub[2 * (i - 64)])
@@ -200,6 +231,27 @@ HVX_PLAIN_FN HVX_VectorPair plain_Q6_W_vdeal_VVR(HVX_Vector u, HVX_Vector v, int
 }
 HVX_PLAIN_FN HVX_VectorPair plain_Q6_W_vshuff_VVR(HVX_Vector u, HVX_Vector v, int32_t t) {
     return plain_shuffle(u, v, t, 0, 1);
+}
+
+/* ---- pairs and stores ---- */
+HVX_PLAIN_FN HVX_Vector plain_Q6_V_lo_W(HVX_VectorPair w) {
+    const union hvx_pair_lanes pair = {w};
+    return pair.v[0];
+}
+HVX_PLAIN_FN HVX_Vector plain_Q6_V_hi_W(HVX_VectorPair w) {
+    const union hvx_pair_lanes pair = {w};
+    return pair.v[1];
+}
+HVX_PLAIN_FN HVX_VectorPair plain_Q6_W_vcombine_VV(HVX_Vector high, HVX_Vector low) {
+    union hvx_pair_lanes pair;
+    pair.v[0] = low;
+    pair.v[1] = high;
+    return pair.w;
+}
+HVX_PLAIN_FN void plain_Q6_vmem_QRIV(HVX_Vector mask_, HVX_Vector *address, HVX_Vector v_) {
+    const union hvx_lanes mask = {mask_}, v = {v_};
+    for (int i = 0; i < 128; i++)
+        ((uint8_t *)address)[i] = mask.ub[i] ? v.ub[i] : ((uint8_t *)address)[i];
 }
 
 #endif

@@ -34,6 +34,7 @@ pub const KNOWN_OPS: &[(ggml_op, &str)] = &[
     (GGML_OP_TRANSPOSE, "TRANSPOSE"),
     (GGML_OP_GLU, "GLU"),
     (GGML_OP_MUL_MAT_ID, "MUL_MAT_ID"),
+    (GGML_OP_FLASH_ATTN_EXT, "FLASH_ATTN_EXT"),
     (GGML_OP_GET_ROWS, "GET_ROWS"),
     (GGML_OP_SET_ROWS, "SET_ROWS"),
     (GGML_OP_DUP, "DUP"),
@@ -45,6 +46,8 @@ pub const KNOWN_OPS: &[(ggml_op, &str)] = &[
     (GGML_OP_ARGSORT, "ARGSORT"),
     (GGML_OP_TOP_K, "TOP_K"),
     (GGML_OP_SSM_CONV, "SSM_CONV"),
+    (GGML_OP_ROPE, "ROPE"),
+    (GGML_OP_SOFT_MAX, "SOFT_MAX"),
 ];
 
 /// See [`KNOWN_OPS`].
@@ -58,5 +61,7 @@ pub const KNOWN_TYPES: &[(ggml_type, &str)] = &[
     (GGML_TYPE_MXFP4, "mxfp4"),
     (GGML_TYPE_BF16, "bf16"),
     (GGML_TYPE_Q4_1, "q4_1"),
+    (GGML_TYPE_Q5_0, "q5_0"),
+    (GGML_TYPE_Q5_1, "q5_1"),
     (GGML_TYPE_IQ4_NL, "iq4_nl"),
 ];
