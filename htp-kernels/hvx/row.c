@@ -1,4 +1,7 @@
-/* Runs of elements: copies, and conversions between types without blocks. row_quant.c has those with blocks. */
+/*
+ * Runs of elements: copies, and conversions between types without blocks. row_quantize.c and row_dequantize.c have
+ * those with blocks.
+ */
 #include "hvx/row.h"
 
 #include "htp/type_list.h"

@@ -22,21 +22,26 @@ typedef void (*htp_row_fn)(uint8_t *dst, const uint8_t *src, uint32_t count);
  *
  *   f32, f16, bf16     one to another: to nearest even, IEEE special values
  *   f32 -> i32         towards zero, saturating, NaN gives 0;  i32 -> f32  to nearest even
- *   quantised -> f32   scale times quant, rounded once (Q4_1: and once more when the minimum is added)
- *   f32, f16, bf16 to quantised, as in ggml's reference code:
- *     q8_0   d = absmax / 127, q = x * (1 / d) rounded, halves away from zero
- *     q4_0   d = -(the first element of largest magnitude) / 8, q = x * (1 / d) + 8.5 cut off, at most 15
- *     q4_1   m = minimum, d = (maximum - m) / 15, q = (x - m) * (1 / d) + 0.5 cut off, at most 15
+ *   quantised -> f32   scale times quant, rounded once (types with a minimum: and once more when that is added)
+ *   f32, f16, bf16 to quantised, as in ggml's code for the CPU:
+ *     q8_0        d = absmax / 127, q = x * (127 / absmax) to nearest, halves to even (ggml's code for Arm differs
+ *                 from that for x86 in a last place: it multiplies by 1 / d)
+ *     q4_0, q5_0  d = -(the first element of largest magnitude) / half, q = x * (1 / d) + half + 0.5 cut off;
+ *                 half is 8 or 16, q at most 2 half - 1
+ *     q4_1, q5_1  m = minimum, d = (maximum - m) / most, q = (x - m) * (1 / d) + 0.5 cut off, at most 15 or 31
+ *     mxfp4       d = 2^(exponent of absmax - 2), the nearest value, of two the smaller
+ *     iq4_nl      the nearest value of x / (the first element of largest magnitude) * -127, of two the larger; then
+ *                 d = sum(x^3 v) / sum(x^2 v^2) over the values v: sums may differ from ggml's in a last place
  */
 htp_row_fn htp_row_converter(uint32_t from, uint32_t to);
 
-/* Of the same kind, for quantised types; NULL when there is none. */
+/* Of the same kind, for quantised types; NULL when there is none. row_dequantize.c, row_quantize.c */
 htp_row_fn htp_row_dequantizer(uint32_t from);            /* to f32 */
 htp_row_fn htp_row_quantizer(uint32_t from, uint32_t to); /* from f32, f16, bf16 */
 
 /*
  * A block of 32 quants that a caller has put together, to f32. quants: one a byte, as tiles store them (tiles.h); an
- * address for vectors. minimum: of Q4_1, 0 for others.
+ * address for vectors. minimum: of the _1 types, 0 for others.
  */
 void htp_row_expand(uint32_t type, uint8_t *dst, const uint8_t *quants, float scale, float minimum);
 /* The scale that an e8m0 byte of MXFP4 stands for, with the quants that htp_row_expand multiplies. */
