@@ -219,6 +219,8 @@ static void fill_block(uint32_t type, uint8_t *p, float scale) {
         break;
     case HTP_TYPE_I32:
     case HTP_TYPE_I64:
+    case HTP_TYPE_I16:
+    case HTP_TYPE_I8:
         memcpy(p, bits, htp_type_bytes(type));
         break;
     default:

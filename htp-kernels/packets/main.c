@@ -75,6 +75,12 @@ struct htp_view packets_tensor(uint32_t type, uint32_t ne0, uint32_t ne1) {
     v.nb[1] = size * (ne0 / htp_type_elements(type));
     v.nb[2] = v.nb[3] = v.nb[1] * ne1;
     v.data = packets_memory((size_t)v.nb[2]);
+    for (size_t i = 0; type == HTP_TYPE_F32 && i < v.nb[2]; i += 4) {
+        uint32_t bits;
+        memcpy(&bits, v.data + i, 4);
+        bits = (bits & 0x81ffffffu) + 0x3f000000u;
+        memcpy(v.data + i, &bits, 4);
+    }
     return v;
 }
 

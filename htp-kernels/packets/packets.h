@@ -32,7 +32,8 @@ void packets_end(const char *unit, double units, const char *what, ...) __attrib
 
 /* Memory on a page boundary, with random contents. The program ends soon enough to never free it. */
 uint8_t *packets_memory(size_t bytes);
-/* A contiguous tensor of any type, with random bits. */
+/* A contiguous tensor of any type, with random bits; f32 are numbers between 1/2 and 8 or their negatives, as scalar
+ * code may take other ways for infinities and the like. */
 struct htp_view packets_tensor(uint32_t type, uint32_t ne0, uint32_t ne1);
 
 /* An op with one thread and VTCM as on a device. Sources are views that outlive the call. */

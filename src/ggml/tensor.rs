@@ -212,6 +212,8 @@ element_types! {
     BF16 = GGML_TYPE_BF16, HTP_TYPE_BF16, 1, 2;
     Q5_0 = GGML_TYPE_Q5_0, HTP_TYPE_Q5_0, 32, 22;
     Q5_1 = GGML_TYPE_Q5_1, HTP_TYPE_Q5_1, 32, 24;
+    I16 = GGML_TYPE_I16, HTP_TYPE_I16, 1, 2;
+    I8 = GGML_TYPE_I8, HTP_TYPE_I8, 1, 1;
 }
 
 /// Builds tensors for tests, as ggml would lay them out.

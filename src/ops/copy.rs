@@ -49,8 +49,8 @@ fn copy(node: Tensor, src: Tensor) -> Result<(), Declined> {
         return Err("a type that the DSP does not know");
     };
     let converts = match (from, to) {
-        (F32 | F16 | BF16, F32 | F16 | BF16 | Q8_0 | Q4_0 | Q4_1) => true,
-        (I32 | Q8_0 | Q4_0 | Q4_1 | MXFP4 | IQ4_NL, F32) | (F32, I32) => true,
+        (F32 | F16 | BF16, F32 | F16 | BF16 | Q8_0 | Q4_0 | Q4_1 | Q5_0 | Q5_1 | MXFP4 | IQ4_NL) => true,
+        (I32 | Q8_0 | Q4_0 | Q4_1 | Q5_0 | Q5_1 | MXFP4 | IQ4_NL, F32) | (F32, I32) => true,
         _ => from == to,
     };
     if !converts {

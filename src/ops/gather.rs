@@ -31,11 +31,14 @@ fn supports(node: Tensor) -> Result<(), Declined> {
     let set = node.op() == ggml::GGML_OP_SET_ROWS;
     let types = (src.element_type(), node.element_type());
     let converts = if set {
-        matches!(types, (Some(F32 | F16), Some(F32 | F16 | BF16 | Q8_0 | Q4_0 | Q4_1)))
+        matches!(
+            types,
+            (Some(F32 | F16), Some(F32 | F16 | BF16 | Q8_0 | Q4_0 | Q4_1 | Q5_0 | Q5_1 | MXFP4 | IQ4_NL))
+        )
     } else {
         matches!(
             types,
-            (Some(F32 | F16 | BF16 | Q8_0 | Q4_0 | Q4_1 | MXFP4 | IQ4_NL), Some(F32)) | (Some(I32), Some(I32))
+            (Some(F32 | F16 | BF16 | Q8_0 | Q4_0 | Q4_1 | Q5_0 | Q5_1 | MXFP4 | IQ4_NL), Some(F32)) | (Some(I32), Some(I32))
         )
     };
     if !converts {
@@ -91,7 +94,8 @@ mod tests {
         for (from, to, kind, expected) in [
             (F32, Q8_0, I64, true),
             (F16, F16, I32, true),
-            (F32, MXFP4, I64, false),
+            (F32, MXFP4, I64, true),
+            (F32, I32, I64, false),
             (Q8_0, F32, I64, false),
             (F32, F32, F32, false),
         ] {
