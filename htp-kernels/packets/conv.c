@@ -18,6 +18,8 @@ void packets_conv(void) {
     packets_end("token", TOKENS, "ssm_conv %ux%u", (unsigned)TAPS, (unsigned)CHANNELS);
 
     src.ne[0] = TAPS; /* a model that answers: one token at a time */
+    src.nb[1] = TAPS * 4;
+    src.nb[2] = src.nb[3] = src.nb[1] * CHANNELS;
     dst.ne[1] = 1;
     packets_begin();
     packets_run(&exec, htp_conv);

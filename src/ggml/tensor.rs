@@ -30,6 +30,11 @@ impl<'a> Tensor<'a> {
         self.0.op
     }
 
+    /// The op's name, for messages.
+    pub fn op_name(self) -> &'static str {
+        KNOWN_OPS.iter().find(|(op, _)| *op == self.0.op).map_or("op of another kind", |(_, name)| name)
+    }
+
     /// Element type, as ggml numbers it.
     pub fn ggml_type(self) -> ggml_type {
         self.0.type_
