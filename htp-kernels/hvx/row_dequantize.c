@@ -58,28 +58,55 @@ HVX_INLINE HVX_Vector fifth_bits(const uint8_t *p) {
 }
 
 /* bytes: a vector whose first bytes are the block's quants */
-HVX_INLINE void expand_block(uint32_t type, uint8_t *dst, const uint8_t *block, HVX_Vector bytes) {
-    HVX_Vector values;
+HVX_INLINE HVX_Vector block_values(uint32_t type, const uint8_t *block, HVX_Vector bytes) {
     if (type == HTP_TYPE_Q8_0)
-        values = widen(bytes);
-    else if (!has_fifth_bits(type))
-        values = quant_values(type, nibbles(bytes));
-    else
-        values = Q6_Vw_vadd_VwVw(quant_values(type, nibbles(bytes)), fifth_bits(block + head_bytes(type) - 4));
-    const float minimum = has_minimum(type) ? hvx_scale_from_half(load_half(block + 2)) : 0;
-    store_block(type, dst, values, load_scale(type, block), minimum);
+        return widen(bytes);
+    const HVX_Vector values = quant_values(type, nibbles(bytes));
+    return has_fifth_bits(type) ? Q6_Vw_vadd_VwVw(values, fifth_bits(block + head_bytes(type) - 4)) : values;
 }
 
-HVX_INLINE void dequantize(uint32_t type, uint8_t *dst, const uint8_t *src, uint32_t count) {
+HVX_INLINE float load_minimum(uint32_t type, const uint8_t *block) {
+    return has_minimum(type) ? hvx_scale_from_half(load_half(block + 2)) : 0;
+}
+
+/* Blocks of one step. Each is a chain of instructions that wait for one another; compilers leave loops over blocks as
+ * they are, so each stage is a loop over the blocks of the step. */
+#define STEP 4
+
+HVX_INLINE void expand_step(uint32_t type, uint8_t *dst, const uint8_t *src) {
     const uint32_t head = head_bytes(type), bytes = htp_type_bytes(type);
-    const uint32_t ahead = (head + HVX_BYTES) / bytes + 1; /* whole vectors may be read while so many blocks are left */
+    const uint8_t *heads = HVX_APART(src);
+    HVX_Vector v[STEP];
+    float scale[STEP], minimum[STEP];
+    HVX_UNROLL
+    for (uint32_t i = 0; i < STEP; i++) {
+        v[i] = hvx_load(src + i * bytes + head);
+        scale[i] = load_scale(type, heads + i * bytes);
+        minimum[i] = load_minimum(type, heads + i * bytes);
+    }
+    HVX_UNROLL
+    for (uint32_t i = 0; i < STEP; i++)
+        v[i] = block_values(type, heads + i * bytes, v[i]);
+    HVX_UNROLL
+    for (uint32_t i = 0; i < STEP; i++)
+        v[i] = hvx_mul_f32(hvx_i32_to_f32(v[i]), hvx_splat_f32(scale[i]));
+    HVX_UNROLL
+    for (uint32_t i = 0; i < STEP; i++)
+        hvx_store(dst + i * HVX_BYTES, has_minimum(type) ? hvx_add_f32(v[i], hvx_splat_f32(minimum[i])) : v[i]);
+}
+
+HVX_INLINE void dequantize(uint32_t type, uint8_t *restrict dst, const uint8_t *restrict src, uint32_t count) {
+    const uint32_t head = head_bytes(type), bytes = htp_type_bytes(type);
+    const uint32_t ahead = (head + HVX_BYTES) / bytes + STEP; /* whole vectors may be read while so many are left */
     uint32_t i = count / BLOCK;
-    HVX_UNROLL_COUNT(2)
-    for (; i >= ahead; i--, src += bytes, dst += HVX_BYTES)
-        expand_block(type, dst, src, hvx_load(src + head));
     HVX_ROLLED
-    for (; i > 0; i--, src += bytes, dst += HVX_BYTES)
-        expand_block(type, dst, src, hvx_load_bytes(src + head, bytes - head));
+    for (; i >= ahead; i -= STEP, src += STEP * bytes, dst += STEP * HVX_BYTES)
+        expand_step(type, dst, src);
+    HVX_ROLLED
+    for (; i > 0; i--, src += bytes, dst += HVX_BYTES) {
+        const HVX_Vector values = block_values(type, src, hvx_load_bytes(src + head, bytes - head));
+        store_block(type, dst, values, load_scale(type, src), load_minimum(type, src));
+    }
 }
 
 #define DEQUANTIZE(name, type)                                           \
