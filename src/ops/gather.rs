@@ -31,14 +31,12 @@ fn supports(node: Tensor) -> Result<(), Declined> {
     let set = node.op() == ggml::GGML_OP_SET_ROWS;
     let types = (src.element_type(), node.element_type());
     let converts = if set {
-        matches!(
-            types,
-            (Some(F32 | F16), Some(F32 | F16 | BF16 | Q8_0 | Q4_0 | Q4_1 | Q5_0 | Q5_1 | MXFP4 | IQ4_NL))
-        )
+        matches!(types, (Some(F32 | F16), Some(F32 | F16 | BF16 | Q8_0 | Q4_0 | Q4_1 | Q5_0 | Q5_1 | MXFP4 | IQ4_NL)))
     } else {
         matches!(
             types,
-            (Some(F32 | F16 | BF16 | Q8_0 | Q4_0 | Q4_1 | Q5_0 | Q5_1 | MXFP4 | IQ4_NL), Some(F32)) | (Some(I32), Some(I32))
+            (Some(F32 | F16 | BF16 | Q8_0 | Q4_0 | Q4_1 | Q5_0 | Q5_1 | MXFP4 | IQ4_NL), Some(F32))
+                | (Some(I32), Some(I32))
         )
     };
     if !converts {
