@@ -64,7 +64,8 @@ impl Backend {
             self.run(&mut command, planned).map_err(|error| match error.failed_op() {
                 Some(op) => {
                     let node = planned.nodes.get(op).and_then(|&index| nodes.clone().nth(index));
-                    format!("{error} (op {op} of the batch, {node:?})")
+                    let what = node.map_or_else(String::new, |node| format!("{} {node:?}, ", node.op_name()));
+                    format!("{error} ({what}op {op} of the batch)")
                 }
                 None => error.to_string(),
             })?;

@@ -30,6 +30,11 @@ impl<'a> Tensor<'a> {
         self.0.op
     }
 
+    /// The op's name, for messages.
+    pub fn op_name(self) -> &'static str {
+        KNOWN_OPS.iter().find(|(op, _)| *op == self.0.op).map_or("op of another kind", |(_, name)| name)
+    }
+
     /// Element type, as ggml numbers it.
     pub fn ggml_type(self) -> ggml_type {
         self.0.type_
@@ -227,6 +232,8 @@ element_types! {
     BF16 = GGML_TYPE_BF16, HTP_TYPE_BF16, 1, 2;
     Q5_0 = GGML_TYPE_Q5_0, HTP_TYPE_Q5_0, 32, 22;
     Q5_1 = GGML_TYPE_Q5_1, HTP_TYPE_Q5_1, 32, 24;
+    I16 = GGML_TYPE_I16, HTP_TYPE_I16, 1, 2;
+    I8 = GGML_TYPE_I8, HTP_TYPE_I8, 1, 1;
 }
 
 /// Builds tensors for tests, as ggml would lay them out.

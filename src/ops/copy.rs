@@ -4,7 +4,9 @@ use super::claim::{self, rule, source, Claim, Rule, Types, RESULT_ROWS, SAME};
 use super::{Declined, Family, Params};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
-use crate::ggml::tensor::ElementType::{self, BF16, F16, F32, I32, I64, Q4_0, Q8_0};
+use crate::ggml::tensor::ElementType::{
+    self, BF16, F16, F32, I16, I32, I64, I8, IQ4_NL, MXFP4, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0,
+};
 use crate::ggml::tensor::Tensor;
 
 /// See the module. CPY has its result as a second source, of which it is a view.
@@ -24,7 +26,9 @@ fn select(node: Tensor) -> Option<wire::htp_op> {
     }
 }
 
-const SINGLE: Types = &[F32, F16, BF16, I32, I64];
+const SINGLE: Types = &[F32, F16, BF16, I64, I32, I16, I8];
+const FLOAT: Types = &[F32, F16, BF16];
+const BLOCKS: Types = &[Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, MXFP4, IQ4_NL];
 const ANY: Types = ElementType::ALL;
 
 const COUNTED: Rule = rule!("tensors have less than 2^32 elements", |node| {
@@ -37,9 +41,11 @@ pub const CLAIMS: &[Claim] = &[
         ops: &[wire::HTP_OP_CPY, wire::HTP_OP_CONT],
         sources: &[source("elements")],
         types: &[
-            &[&[F32], &[F16, I32, Q8_0, Q4_0]],
-            &[&[F16], &[F32, Q8_0, Q4_0]],
-            &[&[I32, Q8_0, Q4_0], &[F32]],
+            &[FLOAT, FLOAT],
+            &[FLOAT, BLOCKS],
+            &[BLOCKS, &[F32]],
+            &[&[F32], &[I32]],
+            &[&[I32], &[F32]],
             &[ANY, SAME],
         ],
         rules: &[

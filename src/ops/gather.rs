@@ -7,7 +7,7 @@ use super::claim::{self, rule, source, Claim, Types, RESULT_ROWS, SOURCE_ROWS};
 use super::{Declined, Family};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
-use crate::ggml::tensor::ElementType::{F16, F32, I32, I64, Q4_0, Q8_0};
+use crate::ggml::tensor::ElementType::{BF16, F16, F32, I32, I64, IQ4_NL, MXFP4, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0};
 use crate::ggml::tensor::Tensor;
 
 /// See the module. SET_ROWS has its result as a third source, of which it is a view.
@@ -23,13 +23,15 @@ fn select(node: Tensor) -> Option<wire::htp_op> {
 }
 
 const INDEX: Types = &[I32, I64];
+/// What rows of a table may be made of.
+const ROWS: Types = &[F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, MXFP4, IQ4_NL];
 
 /// See [`claim`].
 pub const CLAIMS: &[Claim] = &[
     Claim {
         ops: &[wire::HTP_OP_GET_ROWS],
         sources: &[source("table"), source("indices")],
-        types: &[&[&[F32, F16, Q8_0, Q4_0], INDEX, &[F32]], &[&[I32], INDEX, &[I32]]],
+        types: &[&[ROWS, INDEX, &[F32]], &[&[I32], INDEX, &[I32]]],
         rules: &[
             SOURCE_ROWS,
             RESULT_ROWS,
@@ -46,7 +48,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         ops: &[wire::HTP_OP_SET_ROWS],
         sources: &[source("rows"), source("indices")],
-        types: &[&[&[F32, F16], INDEX, &[F32, F16, Q8_0, Q4_0]]],
+        types: &[&[&[F32, F16], INDEX, ROWS]],
         rules: &[
             SOURCE_ROWS,
             RESULT_ROWS,
@@ -93,7 +95,7 @@ mod tests {
         for (from, to, expected) in [
             (F32, F32, true),
             (F16, F32, true),
-            (Q4_0, F32, true),
+            (MXFP4, F32, true),
             (I32, I32, true),
             (I32, F32, false),
             (F16, F16, false),
@@ -104,6 +106,7 @@ mod tests {
         for (from, to, kind, expected) in [
             (F32, Q8_0, I64, true),
             (F16, F16, I32, true),
+            (F32, MXFP4, I64, true),
             (F32, I32, I64, false),
             (Q8_0, F32, I64, false),
             (F32, F32, F32, false),

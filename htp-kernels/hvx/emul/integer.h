@@ -342,7 +342,7 @@ HVX_INLINE HVX_Vector Q6_V_vdelta_VV(HVX_Vector u, HVX_Vector v) {
     return hvx_delta_stage(u, hvx_swap_bytes(u), v, 0);
 }
 
-/* Amounts -4 and -8 move whole words or double words: what kernels use. Others take the general way. */
+/* Amounts -1, -2, -4 and -8 move whole bytes .. double words: what kernels use. Others take the general way. */
 HVX_INLINE HVX_VectorPair Q6_W_vdeal_VVR(HVX_Vector u, HVX_Vector v, int32_t t) {
     if ((t & 127) != (-4 & 127))
         return plain_Q6_W_vdeal_VVR(u, v, t);
@@ -372,7 +372,24 @@ HVX_INLINE HVX_VectorPair Q6_W_vshuff_VVR(HVX_Vector u, HVX_Vector v, int32_t t)
         return hvx_interleave(u, v, 1);
     if ((t & 127) == (-8 & 127))
         return hvx_interleave(u, v, 2);
-    return plain_Q6_W_vshuff_VVR(u, v, t);
+    union hvx_lanes r[2];
+    const union hvx_lanes high = {u}, low = {v};
+    switch (t & 127) {
+    case -1 & 127:
+        for (int i = 0; i < 128; i++) {
+            r[i / 64].ub[2 * i % 128] = low.ub[i];
+            r[i / 64].ub[2 * i % 128 + 1] = high.ub[i];
+        }
+        return Q6_W_vcombine_VV(r[1].v, r[0].v);
+    case -2 & 127:
+        for (int i = 0; i < 64; i++) {
+            r[i / 32].uh[2 * i % 64] = low.uh[i];
+            r[i / 32].uh[2 * i % 64 + 1] = high.uh[i];
+        }
+        return Q6_W_vcombine_VV(r[1].v, r[0].v);
+    default:
+        return plain_Q6_W_vshuff_VVR(u, v, t);
+    }
 }
 
 #endif

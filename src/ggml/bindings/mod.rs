@@ -56,6 +56,8 @@ pub const KNOWN_TYPES: &[(ggml_type, &str)] = &[
     (GGML_TYPE_F16, "f16"),
     (GGML_TYPE_I32, "i32"),
     (GGML_TYPE_I64, "i64"),
+    (GGML_TYPE_I16, "i16"),
+    (GGML_TYPE_I8, "i8"),
     (GGML_TYPE_Q4_0, "q4_0"),
     (GGML_TYPE_Q8_0, "q8_0"),
     (GGML_TYPE_MXFP4, "mxfp4"),
