@@ -4,8 +4,8 @@
  * The exponent comes with 255 added. A float in [128, 256) is a fixed-point number whose 16 lowest bits are the
  * fraction, and its bits, shifted left by 7, are a float with that exponent and the fraction as mantissa: 2^n * (1+f),
  * with the sign bit set. No conversion to integer is needed and no float operation.
- * What is missing, 2^f - (1+f), depends on 16 bits only, so the fractions of two vectors share one vector of half-words:
- * it is -f(1-f) times a polynomial in f of degree 2.
+ * What is missing, 2^f - (1+f), depends on 16 bits only, so the fractions of two vectors share one vector of
+ * half-words: it is -f(1-f) times a polynomial in f of degree 2.
  */
 #ifndef HVX_EXP2_H
 #define HVX_EXP2_H

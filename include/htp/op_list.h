@@ -7,17 +7,27 @@
 #define HTP_OP_LIST_H
 
 /* X(number, NAME, family) */
-#define HTP_OP_LIST(X)      \
-    X(1, MUL_MAT, matmul)   \
-    X(2, ADD, binary)       \
-    X(3, SUB, binary)       \
-    X(4, MUL, binary)       \
-    X(5, DIV, binary)       \
-    X(6, RMS_NORM, norm)    \
-    X(80, MUL_MAT_ID, matmul) \
+#define HTP_OP_LIST(X)               \
+    X(1, MUL_MAT, matmul)            \
+    X(2, ADD, binary)                \
+    X(3, SUB, binary)                \
+    X(4, MUL, binary)                \
+    X(5, DIV, binary)                \
+    X(6, RMS_NORM, norm)             \
+    X(50, ROPE, rope)                \
+    X(51, SOFT_MAX, softmax)         \
     X(55, FLASH_ATTN_EXT, attention) \
-    X(50, ROPE, rope)       \
-    X(51, SOFT_MAX, softmax)
+    X(60, GET_ROWS, gather)          \
+    X(61, SET_ROWS, gather)          \
+    X(65, CPY, copy)                 \
+    X(66, CONT, copy)                \
+    X(67, REPEAT, copy)              \
+    X(68, CONCAT, copy)              \
+    X(69, PAD, copy)                 \
+    X(70, ARGSORT, sort)             \
+    X(71, TOP_K, sort)               \
+    X(75, SSM_CONV, conv)            \
+    X(80, MUL_MAT_ID, matmul)
 
 #define HTP_OP_ENUM(number, NAME, family) HTP_OP_##NAME = number,
 enum htp_op { HTP_OP_LIST(HTP_OP_ENUM) };

@@ -11,11 +11,29 @@ struct htp_norm_params {
 
 /* attention: FLASH_ATTN_EXT  q, k, v, mask (optional), sinks (optional) */
 struct htp_attention_params {
-    float scale;           /* of the dot products, before the soft cap */
-    float logit_softcap;   /* cap * tanh(score / cap); 0: none */
-    float slope_base[2];   /* ALiBi: head h < slope_heads multiplies its mask by base[0]^(h+1), */
-    uint32_t slope_heads;  /* others by base[1]^(2(h-slope_heads)+1); 0: all heads by 1 */
+    float scale;          /* of the dot products, before the soft cap */
+    float logit_softcap;  /* cap * tanh(score / cap); 0: none */
+    float slope_base[2];  /* ALiBi: head h < slope_heads multiplies its mask by base[0]^(h+1), */
+    uint32_t slope_heads; /* others by base[1]^(2(h-slope_heads)+1); 0: all heads by 1 */
 };
+
+/* copy: CONCAT  the dimension in which src1 follows src0 */
+struct htp_concat_params {
+    uint32_t dim;
+};
+
+/* copy: PAD  what dst has before and behind src in each dimension: zeros, or src again when circular */
+struct htp_pad_params {
+    uint32_t by[8]; /* before, behind; dimension 0 first */
+    uint32_t circular;
+};
+
+/* sort: ARGSORT */
+struct htp_argsort_params {
+    uint32_t order; /* 0 ascending, 1 descending */
+};
+
+/* gather, conv and the other ops of copy and sort have no arguments */
 
 /* rope: ROPE  x, positions, frequency factors (optional) */
 #define HTP_ROPE_NORMAL 0  /* pairs of neighbours */

@@ -13,7 +13,9 @@
     X(6, Q4_1, 32, 20)      \
     X(7, MXFP4, 32, 17)     \
     X(8, IQ4_NL, 32, 18)    \
-    X(9, BF16, 1, 2)
+    X(9, BF16, 1, 2)        \
+    X(10, Q5_0, 32, 22)     \
+    X(11, Q5_1, 32, 24)
 
 #define HTP_TYPE_ENUM(number, NAME, elements, bytes) HTP_TYPE_##NAME = number,
 enum htp_type { HTP_TYPE_LIST(HTP_TYPE_ENUM) };

@@ -37,6 +37,22 @@ pub struct htp_attention_params {
 }
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
+pub struct htp_concat_params {
+    pub dim: u32,
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_pad_params {
+    pub by: [u32; 8usize],
+    pub circular: u32,
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_argsort_params {
+    pub order: u32,
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
 pub struct htp_rope_params {
     pub mode: i32,
     pub n_dims: i32,
@@ -62,10 +78,20 @@ pub const HTP_OP_SUB: htp_op = 3;
 pub const HTP_OP_MUL: htp_op = 4;
 pub const HTP_OP_DIV: htp_op = 5;
 pub const HTP_OP_RMS_NORM: htp_op = 6;
-pub const HTP_OP_MUL_MAT_ID: htp_op = 80;
-pub const HTP_OP_FLASH_ATTN_EXT: htp_op = 55;
 pub const HTP_OP_ROPE: htp_op = 50;
 pub const HTP_OP_SOFT_MAX: htp_op = 51;
+pub const HTP_OP_FLASH_ATTN_EXT: htp_op = 55;
+pub const HTP_OP_GET_ROWS: htp_op = 60;
+pub const HTP_OP_SET_ROWS: htp_op = 61;
+pub const HTP_OP_CPY: htp_op = 65;
+pub const HTP_OP_CONT: htp_op = 66;
+pub const HTP_OP_REPEAT: htp_op = 67;
+pub const HTP_OP_CONCAT: htp_op = 68;
+pub const HTP_OP_PAD: htp_op = 69;
+pub const HTP_OP_ARGSORT: htp_op = 70;
+pub const HTP_OP_TOP_K: htp_op = 71;
+pub const HTP_OP_SSM_CONV: htp_op = 75;
+pub const HTP_OP_MUL_MAT_ID: htp_op = 80;
 pub type htp_op = ::core::ffi::c_uint;
 pub const HTP_STATUS_OK: htp_status = 0;
 pub const HTP_STATUS_BAD_PACKET: htp_status = 1;
@@ -89,6 +115,8 @@ pub const HTP_TYPE_Q4_1: htp_type = 6;
 pub const HTP_TYPE_MXFP4: htp_type = 7;
 pub const HTP_TYPE_IQ4_NL: htp_type = 8;
 pub const HTP_TYPE_BF16: htp_type = 9;
+pub const HTP_TYPE_Q5_0: htp_type = 10;
+pub const HTP_TYPE_Q5_1: htp_type = 11;
 pub type htp_type = ::core::ffi::c_uint;
 pub const HTP_LAYOUT_ROWS: htp_layout = 0;
 pub const HTP_LAYOUT_TILES: htp_layout = 1;

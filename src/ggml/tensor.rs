@@ -210,6 +210,8 @@ element_types! {
     MXFP4 = GGML_TYPE_MXFP4, HTP_TYPE_MXFP4, 32, 17;
     IQ4_NL = GGML_TYPE_IQ4_NL, HTP_TYPE_IQ4_NL, 32, 18;
     BF16 = GGML_TYPE_BF16, HTP_TYPE_BF16, 1, 2;
+    Q5_0 = GGML_TYPE_Q5_0, HTP_TYPE_Q5_0, 32, 22;
+    Q5_1 = GGML_TYPE_Q5_1, HTP_TYPE_Q5_1, 32, 24;
 }
 
 /// Builds tensors for tests, as ggml would lay them out.

@@ -27,10 +27,9 @@ fn supports(node: Tensor) -> Result<(), Declined> {
         return Err("queries or the result are not f32 rows");
     }
     for cache in [k, v] {
-        match cache.element_type() {
-            Some(ElementType::F32 | ElementType::F16) => {}
-            Some(ElementType::Q8_0 | ElementType::Q4_0) if cache.ne()[0] % 32 == 0 => {}
-            _ => return Err("no kernel for this type of keys or values"),
+        use ElementType::{BF16, F16, F32, IQ4_NL, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0};
+        if !matches!(cache.element_type(), Some(F32 | F16 | BF16 | Q8_0 | Q4_0 | Q4_1 | Q5_0 | Q5_1 | IQ4_NL)) {
+            return Err("no kernel for this type of keys or values");
         }
         if !cache.has_contiguous_rows() {
             return Err("elements of keys or values are apart");
@@ -108,6 +107,9 @@ mod tests {
             (Q8_0, 8, F16, 3, true),
             (Q4_0, 1, F16, 64, true),
             (F32, 4, F16, 3, true),
+            (BF16, 4, F16, 3, true),
+            (Q5_1, 4, F16, 3, true),
+            (MXFP4, 4, F16, 3, false),
             (I32, 4, F16, 3, false),
             (F16, 3, F16, 3, false),
             (F16, 2, F32, 3, false),

@@ -79,7 +79,8 @@ mod tests {
             (F32, I32, [40, 3, 1, 1], 8, false),
             (F16, F16, [40, 3, 1, 1], 8, false),
         ] {
-            let (mut x, mut m, mut s) = (tensor(src, [40, 3, 8, 2]), tensor(mask, mask_shape), tensor(F32, [sinks, 1, 1, 1]));
+            let (mut x, mut m, mut s) =
+                (tensor(src, [40, 3, 8, 2]), tensor(mask, mask_shape), tensor(F32, [sinks, 1, 1, 1]));
             let softmax = node(GGML_OP_SOFT_MAX, F32, [40, 3, 8, 2], &mut [&mut x, &mut m, &mut s]);
             assert_eq!(supports(view(&softmax)).is_ok(), expected, "{src:?} {mask:?} {mask_shape:?} {sinks}");
         }

@@ -47,6 +47,26 @@ pub fn unpack_tree(archive: &Path, tree: &str, dest: &Path) -> Result<()> {
     fs::rename(&temporary, dest).with_context(|| format!("cannot rename to {}", dest.display()))
 }
 
+/// Unpacks the folder `tree` of a .zip (or .whl) into the folder `dest`, with the permissions that it records.
+pub fn unpack_zip_tree(archive: &Path, tree: &str, dest: &Path) -> Result<()> {
+    let temporary = unfinished(dest);
+    if temporary.exists() {
+        fs::remove_dir_all(&temporary)?;
+    }
+    fs::create_dir_all(&temporary)?;
+    let file = File::open(archive).with_context(|| format!("cannot open {}", archive.display()))?;
+    let mut zip = zip::ZipArchive::new(BufReader::new(file))?;
+    // The archive's own check refuses paths that leave the folder.
+    zip.extract(&temporary).with_context(|| format!("cannot unpack {}", archive.display()))?;
+    let inner = temporary.join(tree);
+    if !inner.is_dir() {
+        bail!("{} holds no {tree}", archive.display());
+    }
+    fs::rename(&inner, dest).with_context(|| format!("cannot rename to {}", dest.display()))?;
+    fs::remove_dir_all(&temporary).ok();
+    Ok(())
+}
+
 /// Unpacks one file of a .zip (or .whl).
 pub fn unpack_file(archive: &Path, name: &str, dest: &Path) -> Result<()> {
     let file = File::open(archive).with_context(|| format!("cannot open {}", archive.display()))?;

@@ -42,11 +42,7 @@ pub struct Args {
 pub fn main(args: &Args) -> Result<bool> {
     let repo = Repo::find()?;
     let llama = Llama::get()?;
-    let device = if args.cpu {
-        Device::Cpu
-    } else {
-        Device::Htp { dist: repo.build()?, driver: args.driver, engine: args.engine }
-    };
+    let device = if args.cpu { Device::Cpu } else { Device::htp(&repo, args.driver, args.engine)? };
     let model = model::get(&llama, args.model.as_deref(), args.quant.as_deref())?;
 
     println!("{} on {}", model::label(args.model.as_deref(), args.quant.as_deref()), device.label());

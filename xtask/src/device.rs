@@ -2,9 +2,10 @@
 
 use std::process::Command;
 
+use anyhow::Result;
 use clap::ValueEnum;
 
-use crate::repo::Dist;
+use crate::repo::{Dist, Repo};
 
 /// Builds of the simulated DSP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -44,6 +45,15 @@ pub enum Device {
 pub const HTP: &str = "HTP0";
 
 impl Device {
+    /// HTP0, with all that it needs built.
+    pub fn htp(repo: &Repo, driver: Driver, engine: Option<Engine>) -> Result<Device> {
+        let dist = repo.build()?;
+        if engine == Some(Engine::Hexagon) && driver == Driver::Simulator {
+            repo.build_hexagon()?;
+        }
+        Ok(Device::Htp { dist, driver, engine })
+    }
+
     /// A short name for tables.
     pub fn label(&self) -> String {
         match self {
@@ -68,6 +78,8 @@ impl Device {
             }
             if let Some(engine) = engine {
                 command.env("HTP_SIM_ENGINE", engine.name());
+                // An emulated DSP takes its time; only a hung one is to be given up.
+                command.env("GGML_HEXAGON_TIMEOUT_MS", "600000");
             }
         }
     }

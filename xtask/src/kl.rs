@@ -72,7 +72,7 @@ impl Divergence {
 pub fn main(args: &Args) -> Result<bool> {
     let repo = Repo::find()?;
     let llama = Llama::get()?;
-    let device = Device::Htp { dist: repo.build()?, driver: args.driver, engine: args.engine };
+    let device = Device::htp(&repo, args.driver, args.engine)?;
     let divergence = run(&repo, &llama, &device, args)?;
     println!("{}", describe(&divergence, args));
     Ok(passes(&divergence, args))

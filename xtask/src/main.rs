@@ -1,4 +1,5 @@
-//! The project's commands: `cargo xtask demo`, `test`, `ops`, `kl`, `check`, `bindings`, `doctor`.
+//! The project's commands: `cargo xtask demo`, `test`, `ops`, `kl`, `check`, `packets`, `skel`,
+//! `bindings`, `doctor`.
 //!
 //! What is fetched is pinned by sha256 ([`pins`]) and kept in the user's cache folder ([`cache`]); what is built from
 //! this repository lands in `target/xtask/dist` ([`repo`]). [`llama`] builds llama.cpp and starts its programs on
@@ -11,16 +12,19 @@ mod demo;
 mod device;
 mod doctor;
 mod fetch;
+mod hexagon;
 mod kl;
 mod llama;
 mod loader;
 mod model;
 mod ops;
 mod packages;
+mod packets;
 mod pins;
 mod process;
 mod progress;
 mod repo;
+mod skel;
 mod suite;
 mod trace;
 
@@ -49,7 +53,14 @@ enum Command {
     Check {
         /// Family, a folder name in htp-kernels/ops
         family: Option<String>,
+        /// Build of the kernels
+        #[arg(long)]
+        engine: Option<device::Engine>,
     },
+    /// Count the instruction packets that the kernels take, and compare with the committed counts
+    Packets(packets::Args),
+    /// Build the DSP libraries and check that the DSP's loader would take them
+    Skel(skel::Args),
     /// Regenerate the committed bindgen output, or check that it is current
     Bindings(bindings::Args),
     /// Say what is installed, built and cached, and how to repair what is not
@@ -62,7 +73,9 @@ fn main() -> ExitCode {
         Command::Test(args) => suite::main(&args),
         Command::Ops(args) => ops::main(&args),
         Command::Kl(args) => kl::main(&args),
-        Command::Check { family } => suite::check_kernels(family.as_deref()),
+        Command::Check { family, engine } => suite::check_kernels(family.as_deref(), engine),
+        Command::Packets(args) => packets::main(&args),
+        Command::Skel(args) => skel::run(&args),
         Command::Bindings(args) => bindings::main(&args),
         Command::Doctor(args) => doctor::main(&args),
     };

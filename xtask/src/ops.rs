@@ -77,7 +77,7 @@ impl Report {
 pub fn main(args: &Args) -> Result<bool> {
     let repo = Repo::find()?;
     let llama = Llama::get()?;
-    let device = Device::Htp { dist: repo.build()?, driver: args.driver, engine: args.engine };
+    let device = Device::htp(&repo, args.driver, args.engine)?;
     let report = run(&repo, &llama, &device, args)?;
     print!("{}", table(&report));
     if let Some(path) = &args.json {

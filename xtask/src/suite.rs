@@ -1,15 +1,16 @@
 //! `cargo xtask test`: every check of the project, one stage after the other.
 
+use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{bail, Context, Result};
 
-use crate::device::{Device, Driver};
+use crate::device::{Device, Driver, Engine};
 use crate::llama::Llama;
 use crate::packages::{self, Package};
 use crate::progress::Progress;
 use crate::repo::{Dist, Repo};
-use crate::{demo, kl, loader, model, ops, process};
+use crate::{demo, hexagon, kl, loader, model, ops, process, skel};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -77,10 +78,24 @@ const STAGES: &[Stage] = &[
     Stage { name: "bindings", about: "generated files are current", needs: &[], run: bindings },
     Stage { name: "kernels", about: "HVX kernels against scalar ones", needs: &["build"], run: kernels },
     Stage { name: "cargo-test", about: "unit and integration tests", needs: &["build"], run: cargo_test },
+    Stage { name: "skel", about: "DSP libraries for six architectures", needs: &[], run: skel_libraries },
+    Stage { name: "hexagon-check", about: "the kernels as Hexagon code", needs: &["build"], run: hexagon_kernels },
     Stage { name: "loader", about: "the ways to load the plug-in", needs: &["build"], run: loader_tests },
     Stage { name: "ops", about: "every claimed op against the CPU", needs: &["build"], run: all_ops },
     Stage { name: "answer", about: "the demo's answer", needs: &["build"], run: answer },
     Stage { name: "kl", about: "token probabilities against the CPU", needs: &["build"], run: divergence },
+    Stage {
+        name: "hexagon-ops",
+        about: "an op case a kernel, in Hexagon code",
+        needs: &["hexagon-check"],
+        run: hexagon_ops,
+    },
+    Stage {
+        name: "hexagon-answer",
+        about: "the model in Hexagon code",
+        needs: &["hexagon-check"],
+        run: hexagon_answer,
+    },
 ];
 
 /// What the stages share.
@@ -215,10 +230,102 @@ fn kernels(context: &Suite) -> Result<Outcome> {
 }
 
 /// `cargo xtask check`: the same program with its output on the terminal.
-pub fn check_kernels(family: Option<&str>) -> Result<bool> {
-    let mut command = Repo::find()?.cargo(&CHECK);
-    command.args(family.iter().flat_map(|family| ["--", family]));
-    Ok(command.status()?.success())
+pub fn check_kernels(family: Option<&str>, engine: Option<Engine>) -> Result<bool> {
+    let repo = Repo::find()?;
+    let mut command = match engine {
+        Some(Engine::Hexagon) => hexagon_check(&repo)?,
+        Some(Engine::Native) | None => repo.cargo(&CHECK),
+    };
+    if engine != Some(Engine::Hexagon) && family.is_some() {
+        command.arg("--");
+    }
+    Ok(command.args(family).status()?.success())
+}
+
+/// The check program as Hexagon code, in the emulator.
+fn hexagon_check(repo: &Repo) -> Result<Command> {
+    let mut command = Command::new(hexagon::emulator()?);
+    skel::make(repo, &["hexagon"])?;
+    command.args(["-cpu", "v73"]).arg(repo.root.join("htp-kernels/build/htp-check-hexagon"));
+    Ok(command)
+}
+
+fn hexagon_kernels(context: &Suite) -> Result<Outcome> {
+    let mut command = match hexagon_check(&context.repo) {
+        Ok(command) => command,
+        Err(error) => return Outcome::skipped(&format!("no Hexagon compiler or emulator here: {error:#}")),
+    };
+    let log = context.repo.log("hexagon-check");
+    process::new_log(&log)?;
+    let progress = Progress::spinner("kernels in the emulator");
+    let mut counts = None;
+    process::logged(&mut command, &log, |line| counts = closing_line(line).or(counts))?;
+    progress.clear();
+    Ok(Outcome { counts: counts.unwrap_or(Counts::one(true)), text: String::new() })
+}
+
+fn skel_libraries(_: &Suite) -> Result<Outcome> {
+    if let Err(error) = hexagon::compiler() {
+        return Outcome::skipped(&format!("no Hexagon compiler here: {error:#}"));
+    }
+    if !skel::run(&skel::Args::default())? {
+        bail!("a library is not as the DSP's loader wants it");
+    }
+    Outcome::passed()
+}
+
+/// HTP0 on the emulator; an error says that there is none.
+fn hexagon_device(context: &Suite) -> Result<Device> {
+    Device::htp(&context.repo, Driver::Simulator, Some(Engine::Hexagon))
+}
+
+/// One small case or a few of each kernel path.
+const HEXAGON_CASES: &[(&str, &str)] = &[
+    ("MUL_MAT", r"type_b=f32,m=16,n=(1|8),k=256,bs=\[1,1\],nr=\[1,1\],per=\[0,1,2,3\],k_v=0,o=1"),
+    ("MUL_MAT_ID", r"type_a=(q4_0|f16),type_b=f32,n_mats=4,n_used=2,b=0,m=512,n=(1|4),k=256"),
+    ("ADD", r"ne=\[10,5,4,3\]"),
+    ("MUL", r"ne=\[10,5,4,3\]"),
+    ("DIV", r"ne=\[10,5,4,3\]"),
+    ("RMS_NORM", r"ne=\[64,5,4,3\]"),
+];
+
+fn hexagon_ops(context: &Suite) -> Result<Outcome> {
+    let device = hexagon_device(context)?;
+    let mut outcome = Outcome { counts: Counts::default(), text: String::new() };
+    for (op, params) in HEXAGON_CASES {
+        let args = ops::Args { op: Some(op.to_string()), params: Some(params.to_string()), ..ops::Args::default() };
+        let report = ops::run(&context.repo, &context.llama, &device, &args)?;
+        if report.total(|op| op.passed) == 0 {
+            bail!("no case of {op} has the parameters {params}");
+        }
+        outcome.counts.add(Counts {
+            passed: report.total(|op| op.passed),
+            failed: report.total(|op| op.failed),
+            skipped: 0,
+        });
+    }
+    Ok(outcome)
+}
+
+/// Every matrix multiplication as Hexagon instructions: the first tokens are those of the native engine.
+fn hexagon_answer(context: &Suite) -> Result<Outcome> {
+    let model = model::get(&context.llama, None, None)?;
+    let log = context.repo.log("hexagon-answer");
+    process::new_log(&log)?;
+    let emulated = hexagon_device(context)?;
+    let progress = Progress::spinner("asking the model in the emulator");
+    let ask = |device: &Device| {
+        let mut command = context.llama.program("llama-completion", device);
+        command.arg("-m").arg(&model).args(["-p", "The capital of France is", "-n", "4", "--temp", "0", "--seed", "1"]);
+        command.args(["-c", "128", "-no-cnv", "--no-warmup"]);
+        demo::answer(command, &log, &mut std::io::sink()).context("the model gave no answer")
+    };
+    let (native, hexagon) = (ask(&context.htp())?, ask(&emulated)?);
+    progress.clear();
+    if native.trim().is_empty() || native != hexagon {
+        bail!("the engines differ: native {native:?}, hexagon {hexagon:?}");
+    }
+    Outcome::passed()
 }
 
 /// `12 passed, 0 failed`, with `, 1 skipped` behind it or a word and a colon in front.

@@ -117,20 +117,21 @@ static bool has_side_by_side_rows(const struct htp_view *t) {
     case HTP_TYPE_F32:
         return t->nb[0] == 4;
     case HTP_TYPE_F16:
+    case HTP_TYPE_BF16:
         return t->nb[0] == 2;
     default:
-        return t->ne[0] % 32 == 0; /* blocks are the unit of nb[0], which the runtime has checked */
+        return true; /* whole blocks, side by side: the runtime has checked it */
     }
 }
 
-/* detail of a failure: 0 .. 4 the source, 5 dst whose type, 16 + 8 * the source (dst: 5) + dimension whose size is wrong */
+/* detail of a failure: 0 .. 4 the source, 5 dst whose type, 16 + 8 * that + the dimension whose size is wrong */
 static uint32_t check_types(struct htp_exec *exec) {
     for (uint32_t i = 0; i < 6; i++) {
         const struct htp_view *t = i < 5 ? source(exec, i) : exec->dst;
         if (t == NULL)
             continue;
-        const bool is_kv = i == 1 || i == 2;
-        const bool type_fits = is_kv ? attention_is_type(t->type) : t->type == (i == 3 ? HTP_TYPE_F16 : HTP_TYPE_F32);
+        const uint32_t wanted = i == 3 ? HTP_TYPE_F16 : HTP_TYPE_F32;
+        const bool type_fits = i == 1 || i == 2 ? attention_row_bytes(t->type, 32) != 0 : t->type == wanted;
         if (!type_fits || t->layout != HTP_LAYOUT_ROWS || (i != 4 && !has_side_by_side_rows(t)))
             return fail(exec, HTP_STATUS_UNSUPPORTED, i);
     }

@@ -3,8 +3,8 @@
  *
  *   attention.c   entry: checks, then workers that take one item after another
  *   plan.c        how the work and VTCM are divided
- *   keys.c        blocks of keys, values and mask into VTCM by DMA, one block ahead; blocks masked for all rows are left out
- *   widen.c       keys and values of other types to f16
+ *   keys.c        blocks of keys, values and mask into VTCM by DMA, one block ahead
+ *   widen.c       keys and values of other types to f16 (widen_units.h: 64 elements of each)
  *   rows.c        query rows into VTCM, finished rows out of it
  *   scores.h      dot products of a query row with keys
  *   softmax.h     scores to probabilities, online
@@ -110,16 +110,17 @@ void attention_stream_init(struct attention_stream *s, const struct attention *a
 void attention_stream_open(struct attention_stream *s, const struct attention_tile *tile);
 bool attention_stream_next(struct attention_stream *s, struct attention_block *block);
 
+/* bytes of a row of keys or values; 0: there is no kernel for the type */
+uint32_t attention_row_bytes(uint32_t type, uint32_t elements);
 /* f16 of rows of `elements`, zeros up to a whole vector; out: a multiple of 128 bytes a row */
-void attention_widen(uint32_t type, const uint8_t *raw, size_t raw_step, uint32_t rows, uint32_t elements, uint8_t *out);
+void attention_widen(uint32_t type, const uint8_t *raw, size_t raw_step, uint32_t rows, uint32_t elements,
+                     uint8_t *out);
 
 /* Sets the tile up for the item; the last function turns the states of all parts into rows of dst. */
 void attention_tile_open(struct attention_tile *tile, const struct attention *a, uint32_t item, uint8_t *area);
-void attention_store_row(const struct attention *a, uint32_t group, uint32_t row, const uint8_t *state, size_t part_step);
+void attention_store_row(const struct attention *a, uint32_t group, uint32_t row, const uint8_t *state,
+                         size_t part_step);
 
-static inline bool attention_is_type(uint32_t type) {
-    return type == HTP_TYPE_F32 || type == HTP_TYPE_F16 || type == HTP_TYPE_Q8_0 || type == HTP_TYPE_Q4_0;
-}
 static inline uint32_t attention_group_position(const struct attention *a, uint32_t row) { return row / a->heads; }
 static inline uint32_t attention_row_head(const struct attention *a, uint32_t kv_head, uint32_t row) {
     return kv_head * a->heads + row % a->heads;

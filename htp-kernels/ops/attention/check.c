@@ -31,9 +31,12 @@ struct shape {
     float range; /* of queries and keys */
 };
 
+static bool is_block_type(uint32_t type) {
+    return type != HTP_TYPE_F32 && type != HTP_TYPE_F16 && type != HTP_TYPE_BF16;
+}
+
 static uint32_t row_bytes(uint32_t type, uint32_t elements) {
-    return type == HTP_TYPE_Q8_0 || type == HTP_TYPE_Q4_0 ? elements / 32 * check_type_size(type)
-                                                          : elements * check_type_size(type);
+    return is_block_type(type) ? elements / 32 * check_type_size(type) : elements * check_type_size(type);
 }
 
 static void make(struct check_tensor *t, uint32_t type, const uint32_t *ne, const struct shape *s, uint32_t offset) {
@@ -55,11 +58,22 @@ static void fill_row(const struct htp_view *v, uint32_t i1, uint32_t i2, uint32_
             check_set(v, i, i1, i2, i3, check_uniform() * range);
         return;
     }
+    if (v->type == HTP_TYPE_BF16) {
+        for (uint32_t i = 0; i < v->ne[0]; i++) {
+            const uint16_t upper = (uint16_t)(hvx_float_bits(check_uniform() * range) >> 16);
+            memcpy(row + 2 * i, &upper, 2);
+        }
+        return;
+    }
+    const bool has_minimum = v->type == HTP_TYPE_Q4_1 || v->type == HTP_TYPE_Q5_1;
+    const bool is_byte = v->type == HTP_TYPE_Q8_0 || v->type == HTP_TYPE_IQ4_NL;
     const uint32_t block = check_type_size(v->type);
     for (uint32_t b = 0; b < v->ne[0] / 32; b++, row += block) {
         for (uint32_t i = 2; i < block; i++)
             row[i] = (uint8_t)check_random();
-        put_half(row, check_uniform() * range / (v->type == HTP_TYPE_Q8_0 ? 128 : 8));
+        put_half(row, check_uniform() * range / (is_byte ? 128 : 16));
+        if (has_minimum)
+            put_half(row + 2, check_uniform() * range);
     }
 }
 
@@ -141,8 +155,8 @@ static void run_shape(struct check *c, const struct shape *s) {
     run.exec.dst = &dst.view;
     const uint32_t status = check_run_op(&run, htp_attention);
     check_case(c, status != HTP_STATUS_OK ? 1 : compare(&run, &dst.view), 1e-7,
-               "types %u %u, heads of %u and %u, %u keys, %u positions, %u x %u heads, %u(%u) sequences, mask %u (%u, %u), "
-               "sinks %d, alibi %d, cap %g, permuted %d, gap %u, vtcm %u",
+               "types %u %u, heads of %u and %u, %u keys, %u positions, %u x %u heads, %u(%u) sequences, mask %u "
+               "(%u, %u), sinks %d, alibi %d, cap %g, permuted %d, gap %u, vtcm %u",
                (unsigned)s->k_type, (unsigned)s->v_type, (unsigned)s->k_head, (unsigned)s->v_head, (unsigned)s->keys,
                (unsigned)s->positions, (unsigned)s->kv_heads, (unsigned)s->group, (unsigned)s->sequences,
                (unsigned)s->kv_sequences, (unsigned)s->mask, (unsigned)s->mask_heads, (unsigned)s->mask_sequences,
@@ -158,15 +172,18 @@ static void run_shape(struct check *c, const struct shape *s) {
 }
 
 static void random_shapes(struct check *c) {
-    static const uint32_t types[] = {HTP_TYPE_F16, HTP_TYPE_F16, HTP_TYPE_Q8_0, HTP_TYPE_Q4_0, HTP_TYPE_F32};
+    static const uint32_t types[] = {
+        HTP_TYPE_F16,  HTP_TYPE_F16,  HTP_TYPE_F16,  HTP_TYPE_F32,  HTP_TYPE_BF16,   HTP_TYPE_Q4_0,
+        HTP_TYPE_Q4_1, HTP_TYPE_Q5_0, HTP_TYPE_Q5_1, HTP_TYPE_Q8_0, HTP_TYPE_IQ4_NL,
+    };
     static const uint32_t heads[] = {32, 40, 64, 65, 72, 80, 96, 128, 192, 1};
     for (uint32_t round = 0; round < RANDOM_SHAPES; round++) {
-        struct shape s = {.k_type = types[check_below(5)], .v_type = types[check_below(5)]};
+        struct shape s = {.k_type = types[check_below(11)], .v_type = types[check_below(11)]};
         s.k_head = heads[check_below(10)];
         s.v_head = heads[check_below(10)];
-        if (s.k_type == HTP_TYPE_Q8_0 || s.k_type == HTP_TYPE_Q4_0)
+        if (is_block_type(s.k_type))
             s.k_head = 32 + 32 * check_below(5);
-        if (s.v_type == HTP_TYPE_Q8_0 || s.v_type == HTP_TYPE_Q4_0)
+        if (is_block_type(s.v_type))
             s.v_head = 32 + 32 * check_below(5);
         s.keys = check_below(3) == 0 ? 1 + check_below(40) : 1 + check_below(300);
         s.positions = 1 + check_below(check_below(6) == 0 ? 30 : 3);
@@ -231,8 +248,8 @@ static void large_shapes(struct check *c) {
 
 static void refuses(struct check *c) {
     struct check_tensor q, k, other, m, dst;
-    const uint32_t q_ne[4] = {32, 2, 4, 1}, k_ne[4] = {32, 8, 2, 1}, other_ne[4] = {32, 8, 3, 1}, m_ne[4] = {7, 2, 1, 1};
-    const uint32_t d_ne[4] = {32, 4, 2, 1};
+    const uint32_t q_ne[4] = {32, 2, 4, 1}, k_ne[4] = {32, 8, 2, 1}, other_ne[4] = {32, 8, 3, 1};
+    const uint32_t m_ne[4] = {7, 2, 1, 1}, d_ne[4] = {32, 4, 2, 1};
     check_make(&q, HTP_TYPE_F32, HTP_LAYOUT_ROWS, q_ne, NULL, 0);
     check_make(&k, HTP_TYPE_F16, HTP_LAYOUT_ROWS, k_ne, NULL, 0);
     check_make(&other, HTP_TYPE_F16, HTP_LAYOUT_ROWS, other_ne, NULL, 0);

@@ -1,6 +1,7 @@
 /*
- * How the work and VTCM are divided. A thread's area: two slots for blocks, keys and values in f16 where they are stored
- * otherwise, the queries and the states of a tile. The states of parts lie behind the areas, where all threads see them.
+ * How the work and VTCM are divided. A thread's area: two slots for blocks, keys and values in f16 where they are
+ * stored otherwise, the queries and the states of a tile. The states of parts lie behind the areas, where all threads
+ * see them.
  */
 #include "ops/attention/attention.h"
 
@@ -13,10 +14,7 @@ static size_t vectors(size_t bytes) { return htp_round_up(bytes, HVX_BYTES); }
 static void plan_side(struct attention_side *side, uint32_t keys) {
     const uint32_t elements = side->view->ne[0], type = side->view->type;
     side->units = htp_div_up(elements, HVX_HALVES);
-    side->row_bytes = type == HTP_TYPE_F16    ? 2 * elements
-                      : type == HTP_TYPE_F32  ? 4 * elements
-                      : type == HTP_TYPE_Q8_0 ? elements / 32 * 34
-                                              : elements / 32 * 18;
+    side->row_bytes = attention_row_bytes(type, elements);
     const bool is_wide = type == HTP_TYPE_F16;
     side->row_step = is_wide ? side->units * HVX_BYTES : side->row_bytes;
     /* widening reads up to two vectors at the last element */
@@ -40,22 +38,23 @@ static bool plan_memory(struct attention *a, uint32_t keys, uint32_t rows) {
     return a->thread_bytes * a->n_threads <= a->exec->vtcm_size;
 }
 
-static bool plan_tiles(struct attention *a, uint32_t wanted_rows) {
-    for (uint32_t rows = wanted_rows; rows >= ATTENTION_ROW_STEP; rows = (uint32_t)htp_round_up(rows / 2, ATTENTION_ROW_STEP)) {
+static bool plan_tiles(struct attention *a, uint32_t rows) {
+    for (;;) {
         if (plan_memory(a, ATTENTION_MAX_BLOCK, rows) || plan_memory(a, ATTENTION_MAX_BLOCK / 2, rows))
             return true;
         if (rows == ATTENTION_ROW_STEP)
-            break;
+            return false;
+        rows = (uint32_t)htp_round_up(rows / 2, ATTENTION_ROW_STEP);
     }
-    return false;
 }
 
 /* Ends soonest: rounds of items, each a part's length. */
 static uint32_t best_parts(const struct attention *a, uint32_t tiles) {
     const size_t tile_states = (size_t)a->tile_rows * a->state_bytes * tiles;
     const size_t left = a->exec->vtcm_size - a->thread_bytes * a->n_threads;
+    const uint32_t most = htp_min_u32(a->blocks, ATTENTION_MAX_PARTS);
     uint32_t best = 1;
-    for (uint32_t parts = 2; parts <= ATTENTION_MAX_PARTS && parts <= a->blocks && parts * tile_states <= left; parts++) {
+    for (uint32_t parts = 2; parts <= most && parts * tile_states <= left; parts++) {
         /* rounds / parts, compared without division */
         if (htp_div_up(tiles * parts, a->n_threads) * best < htp_div_up(tiles * best, a->n_threads) * parts)
             best = parts;

@@ -15,6 +15,10 @@ static float half_at(const uint8_t *p) {
 
 static double to_half(double x) { return hvx_half_to_float(hvx_float_to_half((float)x)); }
 
+/* element i of a block: nibbles are in two rows of 16, bits in order */
+static int nibble(const uint8_t *bytes, uint32_t i) { return i < 16 ? bytes[i] & 15 : bytes[i - 16] >> 4; }
+static int bit(const uint8_t *bytes, uint32_t i) { return bytes[i / 8] >> (i % 8) & 1; }
+
 double attention_ref_element(const struct htp_view *t, uint32_t i0, uint32_t i1, uint32_t i2, uint32_t i3) {
     const uint8_t *row = htp_row(t, i1, i2, i3);
     float f;
@@ -27,8 +31,30 @@ double attention_ref_element(const struct htp_view *t, uint32_t i0, uint32_t i1,
     }
     case HTP_TYPE_Q4_0: {
         const uint8_t *block = row + (size_t)(i0 / 32) * 18;
-        const uint8_t byte = block[2 + i0 % 16];
-        return (double)half_at(block) * ((i0 % 32 < 16 ? byte & 15 : byte >> 4) - 8);
+        return (double)half_at(block) * (nibble(block + 2, i0 % 32) - 8);
+    }
+    case HTP_TYPE_IQ4_NL: {
+        static const int8_t table[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+        const uint8_t *block = row + (size_t)(i0 / 32) * 18;
+        return (double)half_at(block) * table[nibble(block + 2, i0 % 32)];
+    }
+    case HTP_TYPE_Q4_1: {
+        const uint8_t *block = row + (size_t)(i0 / 32) * 20;
+        return (double)half_at(block) * nibble(block + 4, i0 % 32) + half_at(block + 2);
+    }
+    case HTP_TYPE_Q5_0: {
+        const uint8_t *block = row + (size_t)(i0 / 32) * 22;
+        return (double)half_at(block) * (nibble(block + 6, i0 % 32) + 16 * bit(block + 2, i0 % 32) - 16);
+    }
+    case HTP_TYPE_Q5_1: {
+        const uint8_t *block = row + (size_t)(i0 / 32) * 24;
+        const int quant = nibble(block + 8, i0 % 32) + 16 * bit(block + 4, i0 % 32);
+        return (double)half_at(block) * quant + half_at(block + 2);
+    }
+    case HTP_TYPE_BF16: {
+        uint16_t upper;
+        memcpy(&upper, row + (size_t)i0 * t->nb[0], 2);
+        return hvx_bits_float((uint32_t)upper << 16);
     }
     default:
         memcpy(&f, row + (size_t)i0 * t->nb[0], 4);

@@ -76,8 +76,8 @@ HVX_INLINE HVX_Vector load_mask(const uint8_t *mask, uint32_t keys) {
 }
 
 /*
- * scores: pairs of dot products, f32, for `keys` keys; state: of the row. Writes the probabilities, f16, relative to the
- * largest score so far, and returns the factor that earlier ones are to be multiplied with, in qf32.
+ * scores: pairs of dot products, f32, for `keys` keys; state: of the row. Writes the probabilities, f16, relative to
+ * the largest score so far, and returns the factor that earlier ones are to be multiplied with, in qf32.
  */
 HVX_INLINE HVX_Vector softmax_block(const struct row_terms *t, HVX_Vector *scores, uint32_t keys, HVX_Vector *state,
                                     HVX_Vector *probabilities) {
