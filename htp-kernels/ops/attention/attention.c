@@ -40,8 +40,8 @@ static void process_rows(const struct attention_tile *tile, const struct attenti
         const HVX_Vector *q = tile->q + (size_t)(first + r) * a->k.units;
         for (uint32_t pair = 0; pair < htp_div_up(block->keys, HVX_HALVES); pair++) {
             const uint8_t *keys = block->k + pair * HVX_HALVES * step;
-            scores[2 * pair] = dots(a->k.units, keys, 2 * step, q);
-            scores[2 * pair + 1] = dots(a->k.units, keys + step, 2 * step, q);
+            scores[2 * pair] = attention_dots(a->k.units, keys, 2 * step, q);
+            scores[2 * pair + 1] = attention_dots(a->k.units, keys + step, 2 * step, q);
         }
         const struct row_terms terms = {
             .scale = a->params.scale,
@@ -57,8 +57,8 @@ static void process_rows(const struct attention_tile *tile, const struct attenti
         for (uint32_t i = 0; i < SOFTMAX_MAX_PAIRS; i++)
             ((HVX_Vector *)(void *)p.p[3])[i] = hvx_zero();
     }
-    add_block_values(rows, a->v.units, block->v, block->keys, &p, attention_state(tile, first) + STATE_SUMS,
-                     a->state_bytes / HVX_BYTES);
+    attention_add_values(rows, a->v.units, block->v, block->keys, &p, attention_state(tile, first) + STATE_SUMS,
+                         a->state_bytes / HVX_BYTES);
 }
 
 static void run_items(void *arg, uint32_t thread, uint32_t n_threads) {

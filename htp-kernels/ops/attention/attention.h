@@ -6,9 +6,9 @@
  *   keys.c        blocks of keys, values and mask into VTCM by DMA, one block ahead
  *   widen.c       keys and values of other types to f16 (widen_units.h: 64 elements of each)
  *   rows.c        query rows into VTCM, finished rows out of it
- *   scores.h      dot products of a query row with keys
+ *   scores.c      dot products of a query row with keys
  *   softmax.h     scores to probabilities, online
- *   values.h      sums of values, weighted by probabilities
+ *   values.c      sums of values, weighted by probabilities
  *   ref.c         the definition, for check.c
  *
  * Terms. A group: the query heads that share a KV head of a sequence. Its rows: every position of every head, heads
