@@ -49,7 +49,7 @@ static void parts(int32_t mode, uint32_t type) {
     const char *type_name = type == HTP_TYPE_F32 ? "f32" : "f16";
     if (mode == HTP_ROPE_NEOX && type == HTP_TYPE_F32) {
         packets_begin();
-        rope_table(&t, &s, rope_angles(&t, &s, 1));
+        rope_table(&t, &s, 1);
         packets_end("token", 1, "table of %u dims", DIMS);
     }
     packets_begin();

@@ -43,7 +43,7 @@ static void run_heads(void *arg, uint32_t thread, uint32_t n_threads) {
     const uint32_t end = (uint32_t)((uint64_t)rows * (thread + 1) / n_threads);
     while (i < end) {
         const uint32_t token = i / ne[1], head = i % ne[1], heads = htp_min_u32(ne[1] - head, end - i);
-        rope_table(t, &s, rope_angles(t, &s, token));
+        rope_table(t, &s, token);
         for (uint32_t i3 = 0; i3 < ne[3]; i3++) {
             const uint8_t *x = htp_row(t->src, head, token, i3);
             uint8_t *y = htp_row(t->dst, head, token, i3);
