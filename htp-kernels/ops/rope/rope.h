@@ -31,7 +31,7 @@ struct rope {
     uint32_t first;    /* bytes in front of the first rotated element of a row */
     uint32_t distance; /* bytes between the elements of a pair */
     uint32_t rotated;  /* bytes of all rotated elements */
-    bool in_place;
+    bool has_others;   /* elements that are not rotated have to be copied */
     bool aligned;      /* every vector of a row, whole steps only, is on a 128-byte boundary */
 
     /* angles.c */

@@ -203,36 +203,38 @@ typedef void rotate_fn(const struct rows *r, const float *cosine, const float *s
         (void)pairs;                                                                                                    \
         rotate(kind, aligned, steps, r, cosine, sine, distance, step_pairs);                                            \
     }
-#define DEFINE_ROTATES(name, kind)                                          \
-    DEFINE_ROTATE(name##_part, kind, false, 1, pairs)                       \
-    DEFINE_ROTATE(name##_one, kind, false, 1, kind_pairs(kind))             \
-    DEFINE_ROTATE(name##_two, kind, false, 2, kind_pairs(kind))             \
-    DEFINE_ROTATE(name##_two_aligned, kind, true, 2, kind_pairs(kind))      \
-    static void name(const struct rope *t, const struct rope_scratch *s, const struct rows *r) { \
-        rotate_fn *const two = t->aligned ? name##_two_aligned : name##_two; \
-        rotate_steps(kind, t, s, *r, name##_part, name##_one, two);         \
+#define DEFINE_ROTATES(name, kind)                                                          \
+    DEFINE_ROTATE(name##_part, kind, false, 1, pairs)                                       \
+    DEFINE_ROTATE(name##_one, kind, false, 1, kind_pairs(kind))                             \
+    DEFINE_ROTATE(name##_two, kind, false, 2, kind_pairs(kind))                             \
+    DEFINE_ROTATE(name##_two_aligned, kind, true, 2, kind_pairs(kind))                      \
+    static void name(const struct rope *t, const struct rope_scratch *s, struct rows *r) {  \
+        rotate_fn *const two = t->aligned ? name##_two_aligned : name##_two;                \
+        rotate_steps(kind, t, s, r, name##_part, name##_one, two);                          \
     }
 
-HVX_INLINE void rotate_steps(enum kind kind, const struct rope *t, const struct rope_scratch *s, struct rows r,
+/* r moves along */
+HVX_INLINE void rotate_steps(enum kind kind, const struct rope *t, const struct rope_scratch *s, struct rows *r,
                              rotate_fn *part, rotate_fn *one, rotate_fn *two) {
     const uint32_t pairs = kind_pairs(kind), bytes = kind_bytes(kind), distance = t->distance;
     const float *cosine = s->cosine, *sine = s->sine;
     uint32_t left = t->pairs;
-    for (; left >= 2 * pairs; left -= 2 * pairs, r.x += 2 * bytes, r.y += 2 * bytes) {
-        two(&r, cosine, sine, distance, left);
+    HVX_ROLLED
+    for (; left >= 2 * pairs; left -= 2 * pairs, r->x += 2 * bytes, r->y += 2 * bytes) {
+        two(r, cosine, sine, distance, left);
         cosine += 2 * pairs;
         sine += 2 * pairs;
     }
     if (left >= pairs) {
-        one(&r, cosine, sine, distance, left);
+        one(r, cosine, sine, distance, left);
         left -= pairs;
-        r.x += bytes;
-        r.y += bytes;
+        r->x += bytes;
+        r->y += bytes;
         cosine += pairs;
         sine += pairs;
     }
     if (left != 0)
-        part(&r, cosine, sine, distance, left);
+        part(r, cosine, sine, distance, left);
 }
 DEFINE_ROTATES(apart_f32, APART_F32)
 DEFINE_ROTATES(neighbours_f32, NEIGHBOURS_F32)
@@ -243,7 +245,7 @@ DEFINE_ROTATES(neighbours_f16, NEIGHBOURS_F16)
 
 void rope_rotate(const struct rope *t, const struct rope_scratch *s, const uint8_t *x, uint8_t *y, uint32_t x_step,
                  uint32_t y_step, uint32_t heads) {
-    const struct rows rows = {x + t->first, y + t->first, x_step, y_step, heads};
+    struct rows rows = {x + t->first, y + t->first, x_step, y_step, heads};
     const bool neighbours = t->params.mode == HTP_ROPE_NORMAL;
     if (t->size == 4)
         (neighbours ? neighbours_f32 : apart_f32)(t, s, &rows);
