@@ -2,8 +2,8 @@
  * Softmax of one row in three passes, 64 elements a step.
  *
  *   scores   t = x * scale + mask into `work`, and the largest. Without a mask t is x, which stays where it is.
- *   powers   2^((t - largest) * factor) into `work`, and their sum
- *   divide   work / sum into y
+ *   powers   -2^((t - largest) * factor) into `work`, and their sum
+ *   divide   work / sum into y: there the signs are lost
  *
  * No float infinity and no NaN enters float instructions, as the hardware's internal formats have none: where the mask
  * is -infinity, a large negative number is added instead. It drowns every score, and the power is exactly zero. That
@@ -35,7 +35,10 @@ HVX_INLINE void store(bool aligned, uint8_t *p, HVX_Vector v) {
         hvx_store(p, v);
 }
 
-HVX_INLINE bool is_aligned(const void *p) { return (uintptr_t)p % HVX_BYTES == 0; }
+/* NULL is */
+HVX_INLINE bool are_aligned(const void *p, const void *q, const void *r) {
+    return ((uintptr_t)p | (uintptr_t)q | (uintptr_t)r) % HVX_BYTES == 0;
+}
 
 /* one of the two vectors of an incomplete block, 1..63 elements; zero behind the end */
 HVX_INLINE HVX_Vector load_tail(const uint8_t *p, uint32_t elements, uint32_t index) {
@@ -157,33 +160,6 @@ HVX_INLINE void block_scores(const uint8_t *restrict x, const uint8_t *restrict 
     *state = s;
 }
 
-typedef void block_scores_fn(const uint8_t *restrict x, const uint8_t *restrict mask, uint8_t *restrict work,
-                             uint32_t blocks, HVX_Vector scale, struct state *state);
-#define BLOCK_SCORES(name, kind, aligned)                                                                            \
-    static HVX_NOINLINE void name(const uint8_t *restrict x, const uint8_t *restrict mask, uint8_t *restrict work,  \
-                                  uint32_t blocks, HVX_Vector scale, struct state *state) {                         \
-        block_scores(x, mask, work, blocks, scale, state, kind, aligned);                                           \
-    }
-BLOCK_SCORES(blocks_plain, NO_MASK, false)
-BLOCK_SCORES(blocks_plain_aligned, NO_MASK, true)
-BLOCK_SCORES(blocks_f16, MASK_F16, false)
-BLOCK_SCORES(blocks_f16_aligned, MASK_F16, true)
-BLOCK_SCORES(blocks_f32, MASK_F32, false)
-BLOCK_SCORES(blocks_f32_aligned, MASK_F32, true)
-#undef BLOCK_SCORES
-
-static block_scores_fn *choose_blocks(const struct softmax_row *r, uint32_t kind) {
-    const bool aligned = is_aligned(r->x) && is_aligned(r->work) && (kind == NO_MASK || is_aligned(r->mask));
-    switch (kind) {
-    case MASK_F16:
-        return aligned ? blocks_f16_aligned : blocks_f16;
-    case MASK_F32:
-        return aligned ? blocks_f32_aligned : blocks_f32;
-    default:
-        return aligned ? blocks_plain_aligned : blocks_plain;
-    }
-}
-
 /* the incomplete block; lanes behind its end get the lowest score */
 HVX_INLINE void tail_scores(const uint8_t *x, const uint8_t *mask, uint32_t elements, HVX_Vector scale, struct state *s,
                             uint32_t kind, HVX_Vector *out) {
@@ -204,16 +180,17 @@ HVX_INLINE void tail_scores(const uint8_t *x, const uint8_t *mask, uint32_t elem
 }
 
 /* all elements; false: the row is not for this file */
-HVX_INLINE bool scores(const struct softmax_row *r, const struct softmax_head *head, struct softmax_scores *out,
-                       uint32_t kind) {
+HVX_INLINE bool scores(const uint8_t *restrict x, const uint8_t *restrict mask, uint8_t *restrict work,
+                       uint32_t elements, const struct softmax_head *head, struct softmax_scores *out, uint32_t kind,
+                       bool aligned) {
     const HVX_Vector scale = hvx_splat_f32(head->unit_scale), lowest = hvx_splat_f32(-FLT_MAX);
-    const uint32_t blocks = r->elements / SOFTMAX_BLOCK, rest = softmax_tail(r);
+    const uint32_t blocks = elements / SOFTMAX_BLOCK, rest = elements % SOFTMAX_BLOCK;
     struct state s = {{lowest, lowest}, hvx_zero(), hvx_zero()};
     if (blocks != 0)
-        choose_blocks(r, kind)(r->x, r->mask, r->work, blocks, scale, &s);
+        block_scores(x, mask, work, blocks, scale, &s, kind, aligned);
     if (rest != 0) {
         const size_t done = (size_t)blocks * 2 * HVX_BYTES, mask_done = kind == MASK_F16 ? done / 2 : done;
-        tail_scores(r->x + done, kind == NO_MASK ? NULL : r->mask + mask_done, rest, scale, &s, kind, out->tail);
+        tail_scores(x + done, kind == NO_MASK ? NULL : mask + mask_done, rest, scale, &s, kind, out->tail);
     }
     HVX_Vector largest = Q6_Vsf_vmax_VsfVsf(s.largest[0], s.largest[1]);
     if (head->has_sink)
@@ -230,6 +207,19 @@ HVX_INLINE bool scores(const struct softmax_row *r, const struct softmax_head *h
     return !any_bit(bad) & (lane_0(largest) <= (uint32_t)hvx_f32_bits(ALL_MASKED));
 }
 
+#define DEFINE_SCORES(name, kind, aligned)                                                                            \
+    static HVX_NOINLINE bool name(const uint8_t *restrict x, const uint8_t *restrict mask, uint8_t *restrict work,   \
+                                  uint32_t elements, const struct softmax_head *head, struct softmax_scores *out) {  \
+        return scores(x, mask, work, elements, head, out, kind, aligned);                                             \
+    }
+DEFINE_SCORES(scores_plain, NO_MASK, false)
+DEFINE_SCORES(scores_plain_aligned, NO_MASK, true)
+DEFINE_SCORES(scores_f16, MASK_F16, false)
+DEFINE_SCORES(scores_f16_aligned, MASK_F16, true)
+DEFINE_SCORES(scores_f32, MASK_F32, false)
+DEFINE_SCORES(scores_f32_aligned, MASK_F32, true)
+#undef DEFINE_SCORES
+
 /* ---- pass 2 ---- */
 
 /* largest: f32, factor: qf32, both in all lanes */
@@ -238,8 +228,9 @@ HVX_INLINE HVX_Vector exponent(HVX_Vector t, HVX_Vector largest, HVX_Vector fact
     return hvx_qf32_to_f32(Q6_Vqf32_vadd_Vqf32Vsf(product, hvx_splat_f32(HVX_EXP2_OFFSET)));
 }
 
+/* all powers with a minus */
 HVX_INLINE HVX_VectorPair power(HVX_Vector t0, HVX_Vector t1, HVX_Vector largest, HVX_Vector factor) {
-    return hvx_exp2_255(exponent(t0, largest, factor), exponent(t1, largest, factor));
+    return hvx_minus_exp2_255(exponent(t0, largest, factor), exponent(t1, largest, factor));
 }
 
 /* Whole blocks, from t or in place from work; their sum, in qf32. Functions of their own as above. */
@@ -274,7 +265,7 @@ POWERS(powers_in_place_aligned, true, true)
 
 /* The whole blocks of a row. Sums of many terms are made of sums of few, so that rounding does not add up. */
 static HVX_Vector all_powers(const uint8_t *t, uint8_t *work, uint32_t blocks, HVX_Vector largest, HVX_Vector factor) {
-    const bool aligned = is_aligned(t) && is_aligned(work);
+    const bool aligned = are_aligned(t, work, NULL);
     powers_fn *const apart = aligned ? powers_aligned : powers_any;
     powers_fn *const run = t != work ? apart : aligned ? powers_in_place_aligned : powers_in_place;
     HVX_Vector total = hvx_zero();
@@ -314,7 +305,7 @@ static HVX_NOINLINE void multiply_in_place(uint8_t *to, uint32_t vectors, HVX_Ve
 static void multiply_all(const uint8_t *from, uint8_t *to, uint32_t vectors, HVX_Vector factor) {
     if (from == to)
         multiply_in_place(to, vectors, factor);
-    else if (is_aligned(from) && is_aligned(to))
+    else if (are_aligned(from, to, NULL))
         multiply_aligned(from, to, vectors, factor);
     else
         multiply_any(from, to, vectors, factor);
@@ -340,9 +331,12 @@ static bool fast_scores(const struct softmax_row *r, const struct softmax_head *
     /* the scores would overwrite x, which exact.c may need yet */
     if (!head->plain || (r->mask != NULL && r->work == r->x))
         return false;
+    const bool aligned = are_aligned(r->x, r->work, r->mask);
     if (r->mask == NULL)
-        return scores(r, head, s, NO_MASK);
-    return head->mask_is_f16 ? scores(r, head, s, MASK_F16) : scores(r, head, s, MASK_F32);
+        return (aligned ? scores_plain_aligned : scores_plain)(r->x, r->mask, r->work, r->elements, head, s);
+    if (head->mask_is_f16)
+        return (aligned ? scores_f16_aligned : scores_f16)(r->x, r->mask, r->work, r->elements, head, s);
+    return (aligned ? scores_f32_aligned : scores_f32)(r->x, r->mask, r->work, r->elements, head, s);
 }
 
 void softmax_row(const struct softmax_row *r, const struct softmax_head *head) {
@@ -371,7 +365,8 @@ void softmax_row(const struct softmax_row *r, const struct softmax_head *head) {
     sum = hvx_sum_qf32(sum);
     if (head->has_sink)
         sum = hvx_add_f32(sum, Q6_V_lo_W(power(hvx_splat_f32(sink), hvx_splat_f32(sink), s.largest, factor_q)));
-    const HVX_Vector inverse = hvx_reciprocal_f32(sum);
+    const HVX_Vector sign = hvx_splat_i32(INT32_MIN);
+    const HVX_Vector inverse = Q6_V_vxor_VV(hvx_reciprocal_f32(Q6_V_vxor_VV(sum, sign)), sign);
     multiply_all(r->work, r->y, 2 * blocks, inverse);
     if (rest != 0)
         store_tail(r->y + (size_t)blocks * 2 * HVX_BYTES, rest, hvx_mul_f32(Q6_V_lo_W(tail), inverse),
