@@ -6,6 +6,21 @@
  */
 #include "ops/attention/values.h"
 
+HVX_INLINE void add_key(int rows, int units, const uint8_t *value, uint32_t key, const struct probabilities *p,
+                        HVX_Vector *even, HVX_Vector *odd) {
+    const HVX_Vector *v = (const HVX_Vector *)(const void *)value;
+    HVX_UNROLL
+    for (int r = 0; r < rows; r++) {
+        const HVX_Vector weight = Q6_Vh_vsplat_R(p->p[r][key]);
+        HVX_UNROLL
+        for (int u = 0; u < units; u++) {
+            const HVX_VectorPair x = hvx_mul_f16_qf32(v[u], weight);
+            even[r * units + u] = hvx_add_qf32(even[r * units + u], Q6_V_lo_W(x));
+            odd[r * units + u] = hvx_add_qf32(odd[r * units + u], Q6_V_hi_W(x));
+        }
+    }
+}
+
 /* rows, units: constants with rows * units <= 8, so that the sums fit the registers */
 HVX_INLINE void add_values(int rows, int units, const uint8_t *values, size_t step, uint32_t keys,
                            const struct probabilities *p, HVX_Vector *sums, size_t state_vectors) {
@@ -19,19 +34,14 @@ HVX_INLINE void add_values(int rows, int units, const uint8_t *values, size_t st
             odd[r * units + u] = hvx_mul_qf32(s[1], p->factor[r]);
         }
     }
-    HVX_ROLLED
-    for (uint32_t key = 0; key < keys; key++, values += step) {
-        const HVX_Vector *v = (const HVX_Vector *)(const void *)values;
-        HVX_UNROLL
-        for (int r = 0; r < rows; r++) {
-            const HVX_Vector weight = Q6_Vh_vsplat_R(p->p[r][key]);
-            HVX_UNROLL
-            for (int u = 0; u < units; u++) {
-                const HVX_VectorPair x = hvx_mul_f16_qf32(v[u], weight);
-                even[r * units + u] = hvx_add_qf32(even[r * units + u], Q6_V_lo_W(x));
-                odd[r * units + u] = hvx_add_qf32(odd[r * units + u], Q6_V_hi_W(x));
-            }
-        }
+    if (rows * units <= 2) { /* few sums: there is room for two keys at a time */
+        HVX_UNROLL_COUNT(2)
+        for (uint32_t key = 0; key < keys; key++, values += step)
+            add_key(rows, units, values, key, p, even, odd);
+    } else {
+        HVX_ROLLED
+        for (uint32_t key = 0; key < keys; key++, values += step)
+            add_key(rows, units, values, key, p, even, odd);
     }
     HVX_UNROLL
     for (int r = 0; r < rows; r++) {
