@@ -1,0 +1,140 @@
+/*
+ * Gated linear units: dst = f(a) * b, in f32, f16 and bf16; f16 and bf16 are computed in f32 and rounded once.
+ *
+ * a and b are two tensors, or the halves of the rows of one. ops/unary/map.h has the way through tensors; dst may be
+ * one of the two tensors.
+ */
+#include "htp/params.h"
+#include "ops/unary/functions.h"
+#include "ops/unary/map.h"
+
+uint32_t htp_glu(struct htp_exec *exec);
+
+/* sigmoid of a * x * b; NaN where x is NaN, or above `above`. A NaN of b stays one as far as products keep it. */
+HVX_INLINE HVX_VectorPair gated_product(HVX_Vector low, HVX_Vector high, HVX_Vector b_low, HVX_Vector b_high,
+                                        HVX_VectorPair sigmoid, uint32_t above) {
+    const HVX_Vector floor = hvx_splat_f32(-128.0f);
+    const HVX_Vector x = hvx_mul_f32(Q6_Vsf_vmax_VsfVsf(low, floor), b_low);
+    const HVX_Vector y = hvx_mul_f32(Q6_Vsf_vmax_VsfVsf(high, floor), b_high);
+    const HVX_VectorPair r =
+        Q6_W_vcombine_VV(hvx_mul_f32(y, Q6_V_hi_W(sigmoid)), hvx_mul_f32(x, Q6_V_lo_W(sigmoid)));
+    return keep_nan(low, high, above, r);
+}
+
+HVX_INLINE HVX_VectorPair swiglu_pair(const struct map *map, HVX_Vector low, HVX_Vector high, HVX_Vector b_low,
+                                      HVX_Vector b_high) {
+    (void)map;
+    const HVX_Vector factor = hvx_splat_f32(-HVX_LOG2E);
+    const HVX_VectorPair s = hvx_sigmoid_154(hvx_sigmoid_argument(low, factor), hvx_sigmoid_argument(high, factor));
+    return gated_product(low, high, b_low, b_high, s, HVX_NAN_AND_MINUS_INF);
+}
+MAP_BINARY(run_swiglu, 6, swiglu_pair)
+
+HVX_INLINE HVX_VectorPair geglu_pair(const struct map *map, HVX_Vector low, HVX_Vector high, HVX_Vector b_low,
+                                     HVX_Vector b_high) {
+    const HVX_VectorPair s = hvx_sigmoid_154(hvx_gelu_argument(low), hvx_gelu_argument(high));
+    /* ggml gives 0 for -infinity in f32 and NaN in the other types */
+    return gated_product(low, high, b_low, b_high, s,
+                         map->type == HTP_TYPE_F32 ? HVX_NAN_ONLY : HVX_NAN_AND_MINUS_INF);
+}
+MAP_BINARY(run_geglu, 6, geglu_pair)
+
+HVX_INLINE HVX_VectorPair geglu_quick_pair(const struct map *map, HVX_Vector low, HVX_Vector high, HVX_Vector b_low,
+                                           HVX_Vector b_high) {
+    (void)map;
+    const HVX_Vector factor = hvx_splat_f32(-HVX_LOG2E * 1.702f);
+    const HVX_VectorPair s = hvx_sigmoid_154(hvx_sigmoid_argument(low, factor), hvx_sigmoid_argument(high, factor));
+    return gated_product(low, high, b_low, b_high, s, HVX_NAN_AND_MINUS_INF);
+}
+MAP_BINARY(run_geglu_quick, 6, geglu_quick_pair)
+
+HVX_INLINE HVX_VectorPair geglu_erf_pair(const struct map *map, HVX_Vector low, HVX_Vector high, HVX_Vector b_low,
+                                         HVX_Vector b_high) {
+    (void)map;
+    const HVX_VectorPair s = hvx_sigmoid_154(hvx_gelu_erf_argument(low), hvx_gelu_erf_argument(high));
+    return gated_product(low, high, b_low, b_high, s, HVX_NAN_AND_MINUS_INF);
+}
+MAP_BINARY(run_geglu_erf, 4, geglu_erf_pair)
+
+/* min(a, limit) * sigmoid(alpha * min(a, limit)) * (clamp(b) + 1) */
+HVX_INLINE HVX_VectorPair swiglu_oai_pair(const struct map *map, HVX_Vector low, HVX_Vector high, HVX_Vector b_low,
+                                          HVX_Vector b_high) {
+    const HVX_Vector factor = hvx_splat_f32(-HVX_LOG2E * map->args[0]), limit = hvx_splat_f32(map->args[1]);
+    const HVX_Vector bottom = hvx_splat_f32(-map->args[1]), one = hvx_splat_f32(1.0f);
+    const HVX_Vector x = Q6_Vsf_vmin_VsfVsf(low, limit), y = Q6_Vsf_vmin_VsfVsf(high, limit);
+    const HVX_VectorPair s = hvx_sigmoid_154(hvx_sigmoid_argument(x, factor), hvx_sigmoid_argument(y, factor));
+    const HVX_Vector p = hvx_add_f32(Q6_Vsf_vmax_VsfVsf(Q6_Vsf_vmin_VsfVsf(b_low, limit), bottom), one);
+    const HVX_Vector q = hvx_add_f32(Q6_Vsf_vmax_VsfVsf(Q6_Vsf_vmin_VsfVsf(b_high, limit), bottom), one);
+    const HVX_VectorPair r = Q6_W_vcombine_VV(hvx_mul_f32(hvx_qf32_to_f32(hvx_gated_qf32(y, Q6_V_hi_W(s))), q),
+                                              hvx_mul_f32(hvx_qf32_to_f32(hvx_gated_qf32(x, Q6_V_lo_W(s))), p));
+    return keep_nan(b_low, b_high, HVX_NAN_ONLY, keep_nan(low, high, HVX_NAN_AND_MINUS_INF, r));
+}
+MAP_BINARY(run_swiglu_oai, 1, swiglu_oai_pair)
+
+/* not a product with relu(a): where a is not positive the result is 0 whatever b is */
+HVX_INLINE HVX_VectorPair reglu_pair(const struct map *map, HVX_Vector low, HVX_Vector high, HVX_Vector b_low,
+                                     HVX_Vector b_high) {
+    (void)map;
+    return Q6_W_vcombine_VV(Q6_V_vand_QV(is_positive(high), hvx_mul_f32(high, b_high)),
+                            Q6_V_vand_QV(is_positive(low), hvx_mul_f32(low, b_low)));
+}
+MAP_BINARY(run_reglu, 4, reglu_pair)
+
+static map_fn find_kernel(uint32_t op) {
+    switch (op) {
+    case HTP_OP_SWIGLU:
+        return run_swiglu;
+    case HTP_OP_SWIGLU_OAI:
+        return run_swiglu_oai;
+    case HTP_OP_GEGLU:
+        return run_geglu;
+    case HTP_OP_GEGLU_QUICK:
+        return run_geglu_quick;
+    case HTP_OP_GEGLU_ERF:
+        return run_geglu_erf;
+    case HTP_OP_REGLU:
+        return run_reglu;
+    default:
+        return NULL;
+    }
+}
+
+static uint32_t fail(struct htp_exec *exec, uint32_t status, uint32_t detail) {
+    exec->detail = detail;
+    return status;
+}
+
+/* detail of a failure: 0, 1, 2 the operand (src0, src1, dst) whose type is wrong, 16 + i: size i is wrong */
+uint32_t htp_glu(struct htp_exec *exec) {
+    if (exec->n_src < 1 || exec->src[0] == NULL || exec->dst == NULL || exec->params == NULL)
+        return fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
+    struct htp_view a = *exec->src[0], b = exec->n_src > 1 && exec->src[1] != NULL ? *exec->src[1] : a;
+    const struct htp_view *dst = exec->dst;
+    struct htp_glu_params params;
+    __builtin_memcpy(&params, exec->params, sizeof(params));
+    const struct map map = {find_kernel(exec->op), dst->type, {params.alpha, params.limit}};
+    if (map.run == NULL)
+        return fail(exec, HTP_STATUS_UNSUPPORTED, exec->op);
+    if (a.type != dst->type || a.layout != HTP_LAYOUT_ROWS)
+        return fail(exec, HTP_STATUS_UNSUPPORTED, 0);
+    if (b.type != dst->type || b.layout != HTP_LAYOUT_ROWS)
+        return fail(exec, HTP_STATUS_UNSUPPORTED, 1);
+    if (!map_knows(dst->type) || dst->layout != HTP_LAYOUT_ROWS)
+        return fail(exec, HTP_STATUS_UNSUPPORTED, 2);
+    if (exec->n_src < 2 || exec->src[1] == NULL) { /* halves of rows, which begin with that of a unless swapped */
+        if (a.ne[0] % 2 != 0)
+            return fail(exec, HTP_STATUS_BAD_OP, 16);
+        a.ne[0] = b.ne[0] = a.ne[0] / 2;
+        const size_t half = (size_t)a.ne[0] * a.nb[0];
+        if (params.swapped)
+            a.data += half;
+        else
+            b.data += half;
+    }
+    for (uint32_t i = 0; i < HTP_MAX_DIMS; i++) {
+        if (a.ne[i] != dst->ne[i] || b.ne[i] != dst->ne[i])
+            return fail(exec, HTP_STATUS_BAD_OP, 16 + i);
+    }
+    map_run(exec, &map, &a, &b, dst);
+    return HTP_STATUS_OK;
+}
