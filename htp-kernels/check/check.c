@@ -183,11 +183,32 @@ void check_run_init(struct check_run *r, uint32_t op, uint32_t n_threads, size_t
     r->exec.params = r->params;
 }
 
+/* FNV-1a over all results of the family's ops. NaN has many forms and counts as one. */
+static uint64_t results;
+
+static void hash_results(const struct htp_view *v) {
+    const uint32_t size = check_type_size(v->type), blocks = v->ne[0] / block_elements(v->type);
+    const bool is_half = v->type == HTP_TYPE_F16 || v->type == HTP_TYPE_BF16;
+    for (uint32_t row = 0; row < htp_rows(v); row++) {
+        const uint32_t i1 = row % v->ne[1], i2 = row / v->ne[1] % v->ne[2], i3 = row / v->ne[1] / v->ne[2];
+        for (uint32_t i = 0; i < blocks; i++) {
+            const uint8_t *p = element(v, i, i1, i2, i3);
+            const bool is_float = is_half || v->type == HTP_TYPE_F32;
+            const bool is_nan = is_float && isnan(check_get(v, i, i1, i2, i3));
+            for (uint32_t b = 0; b < size; b++)
+                results = (results ^ (is_nan ? 0xff : p[b])) * 0x100000001b3u;
+        }
+    }
+}
+
 uint32_t check_run_op(struct check_run *r, uint32_t (*op)(struct htp_exec *)) {
     memset(r->vtcm_block, 0xff, r->exec.vtcm_size);
     for (size_t i = 0; i < GUARD_BYTES; i++)
         r->vtcm_block[r->exec.vtcm_size + i] = pattern(i);
-    return op(&r->exec);
+    const uint32_t status = op(&r->exec);
+    if (status == HTP_STATUS_OK)
+        hash_results(r->exec.dst);
+    return status;
 }
 
 bool check_vtcm_intact(const struct check_run *r) {
@@ -207,9 +228,10 @@ static bool run_family(const char *name, void (*family)(struct check *), const c
     if (only != NULL && strcmp(only, name) != 0)
         return true;
     struct check c = {.family = name};
+    results = 0xcbf29ce484222325u;
     family(&c);
-    printf("%-8s %6u cases, %u failed, worst error %.2e (limit %.0e)\n", name, (unsigned)c.cases,
-           (unsigned)c.failures, c.worst_error, c.worst_limit);
+    printf("%-8s %6u cases, %u failed, worst error %.2e (limit %.0e), results %016llx\n", name, (unsigned)c.cases,
+           (unsigned)c.failures, c.worst_error, c.worst_limit, (unsigned long long)results);
     fflush(stdout);
     total->cases += c.cases;
     total->failures += c.failures;
@@ -220,6 +242,10 @@ int htp_check_main(int argc, char **argv) {
     const char *only = argc > 1 ? argv[1] : NULL;
     bool ok = true, known = only == NULL;
     struct check total = {0};
+    if (only != NULL && strcmp(only, "--print") == 0) {
+        check_print_intrinsics(&total);
+        return total.failures == 0 ? 0 : 1;
+    }
 #define RUN_FAMILY(name)                           \
     ok = run_family(#name, check_##name, only, &total) && ok; \
     known = known || strcmp(only, #name) == 0;

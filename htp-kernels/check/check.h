@@ -1,10 +1,11 @@
 /*
  * The check program: every kernel against its scalar reference, on random, edge and strided shapes.
  *
- *   htp_check_main(argc, argv)   argv[1]: only this family. 0: all is well, 1: something failed
+ *   htp_check_main(argc, argv)   argv[1]: only this family, or "--print": all results of intrinsics, to compare builds.
+ *                                0: all is well, 1: something failed
  *
  * A family is one folder of ops/ with a check.c, or the intrinsics (check/intrinsics.c). It reports every case through
- * check_case; the program prints a line a family.
+ * check_case; the program prints a line a family, with a hash of all results of ops, which is the same for every build.
  */
 #ifndef HTP_CHECK_H
 #define HTP_CHECK_H
@@ -66,9 +67,13 @@ bool check_vtcm_intact(const struct check_run *r);
 void check_run_free(struct check_run *r);
 
 /* ---- families ---- */
-#define CHECK_FAMILIES(X) X(hvx) X(binary) X(norm) X(matmul) X(attention)
+#define CHECK_FAMILIES(X) X(hvx) X(binary) X(norm) X(matmul) X(attention) X(gather) \
+    X(copy) X(sort) X(conv) X(rope) X(softmax)
 #define CHECK_DECLARE(name) void check_##name(struct check *c);
 CHECK_FAMILIES(CHECK_DECLARE)
 #undef CHECK_DECLARE
+
+/* Family hvx, with every result of every intrinsic as a line of text. */
+void check_print_intrinsics(struct check *c);
 
 #endif

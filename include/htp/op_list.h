@@ -7,44 +7,50 @@
 #define HTP_OP_LIST_H
 
 /* X(number, NAME, family) */
-#define HTP_OP_LIST(X)      \
-    X(1, MUL_MAT, matmul)   \
-    X(2, ADD, binary)       \
-    X(3, SUB, binary)       \
-    X(4, MUL, binary)       \
-    X(5, DIV, binary)       \
-    X(6, RMS_NORM, norm)    \
-    X(80, MUL_MAT_ID, matmul) \
+#define HTP_OP_LIST(X)               \
+    X(1, MUL_MAT, matmul)            \
+    X(2, ADD, binary)                \
+    X(3, SUB, binary)                \
+    X(4, MUL, binary)                \
+    X(5, DIV, binary)                \
+    X(6, RMS_NORM, norm)             \
+    X(10, SCALE, unary)              \
+    X(11, SQR, unary)                \
+    X(12, SQRT, unary)               \
+    X(13, CLAMP, unary)              \
+    X(14, SILU, unary)               \
+    X(15, GELU, unary)               \
+    X(16, GELU_QUICK, unary)         \
+    X(17, GELU_ERF, unary)           \
+    X(18, SIGMOID, unary)            \
+    X(19, NEG, unary)                \
+    X(20, EXP, unary)                \
+    X(21, SOFTPLUS, unary)           \
+    X(22, TANH, unary)               \
+    X(23, RELU, unary)               \
+    X(24, ABS, unary)                \
+    X(25, STEP, unary)               \
+    X(26, LOG, unary)                \
+    X(30, SWIGLU, glu)               \
+    X(31, SWIGLU_OAI, glu)           \
+    X(32, GEGLU, glu)                \
+    X(33, GEGLU_QUICK, glu)          \
+    X(34, GEGLU_ERF, glu)            \
+    X(35, REGLU, glu)                \
+    X(50, ROPE, rope)                \
+    X(51, SOFT_MAX, softmax)         \
     X(55, FLASH_ATTN_EXT, attention) \
-    X(10, SCALE, unary)     \
-    X(11, SQR, unary)       \
-    X(12, SQRT, unary)      \
-    X(13, CLAMP, unary)     \
-    X(14, SILU, unary)      \
-    X(15, GELU, unary)      \
-    X(16, GELU_QUICK, unary) \
-    X(17, GELU_ERF, unary)  \
-    X(18, SIGMOID, unary)   \
-    X(19, NEG, unary)       \
-    X(20, EXP, unary)       \
-    X(21, SOFTPLUS, unary)  \
-    X(22, TANH, unary)      \
-    X(23, RELU, unary)      \
-    X(24, ABS, unary)       \
-    X(25, STEP, unary)      \
-    X(26, LOG, unary)       \
-    X(30, SWIGLU, glu)      \
-    X(31, SWIGLU_OAI, glu)  \
-    X(32, GEGLU, glu)       \
-    X(33, GEGLU_QUICK, glu) \
-    X(34, GEGLU_ERF, glu)   \
-    X(35, REGLU, glu)       \
-    X(40, NORM, norm)       \
-    X(41, L2_NORM, norm)    \
-    X(45, SUM_ROWS, reduce) \
-    X(46, ARGMAX, reduce)   \
-    X(47, CUMSUM, reduce)   \
-    X(48, ADD_ID, binary)
+    X(60, GET_ROWS, gather)          \
+    X(61, SET_ROWS, gather)          \
+    X(65, CPY, copy)                 \
+    X(66, CONT, copy)                \
+    X(67, REPEAT, copy)              \
+    X(68, CONCAT, copy)              \
+    X(69, PAD, copy)                 \
+    X(70, ARGSORT, sort)             \
+    X(71, TOP_K, sort)               \
+    X(75, SSM_CONV, conv)            \
+    X(80, MUL_MAT_ID, matmul)
 
 #define HTP_OP_ENUM(number, NAME, family) HTP_OP_##NAME = number,
 enum htp_op { HTP_OP_LIST(HTP_OP_ENUM) };

@@ -17,6 +17,50 @@ struct htp_attention_params {
     uint32_t slope_heads; /* others by base[1]^(2(h-slope_heads)+1); 0: all heads by 1 */
 };
 
+/* copy: CONCAT  the dimension in which src1 follows src0 */
+struct htp_concat_params {
+    uint32_t dim;
+};
+
+/* copy: PAD  what dst has before and behind src in each dimension: zeros, or src again when circular */
+struct htp_pad_params {
+    uint32_t by[8]; /* before, behind; dimension 0 first */
+    uint32_t circular;
+};
+
+/* sort: ARGSORT */
+struct htp_argsort_params {
+    uint32_t order; /* 0 ascending, 1 descending */
+};
+
+/* gather, conv and the other ops of copy and sort have no arguments */
+
+/* rope: ROPE  x, positions, frequency factors (optional) */
+#define HTP_ROPE_NORMAL 0  /* pairs of neighbours */
+#define HTP_ROPE_NEOX 2    /* pairs n_dims / 2 apart, as in the modes below */
+#define HTP_ROPE_MROPE 8   /* four positions a token: each section of the pairs has its own */
+#define HTP_ROPE_VISION 24 /* the same, pairs n_dims apart, angles start anew in each section */
+#define HTP_ROPE_IMROPE 40 /* as MROPE, sections interleaved */
+struct htp_rope_params {
+    int32_t mode;
+    int32_t n_dims;      /* twice the pairs; vision: the pairs */
+    int32_t offset;      /* elements in front of the rotated ones; what is beside them is copied */
+    int32_t sections[4]; /* pairs */
+    float theta_scale;   /* the angle of a pair is that of the pair before times this */
+    float freq_scale;    /* of angles that are interpolated */
+    float ext_factor;    /* YaRN: how much of the angles below the ramp is not interpolated; 0: none */
+    float ramp_low;      /* the pair that the ramp starts at */
+    float ramp_inverse;  /* 1 / its length */
+    float magnitude;     /* of the rotated vectors */
+};
+
+/* softmax: SOFT_MAX  x, mask (optional), sinks (optional) */
+struct htp_softmax_params {
+    float scale;
+    float slope_base[2];   /* ALiBi, as in htp_attention_params */
+    uint32_t slope_heads;
+};
+
 /* matmul (MUL_MAT, MUL_MAT_ID) and binary have no arguments */
 
 #endif

@@ -5,8 +5,14 @@
 
 mod attention;
 mod binary;
+mod conv;
+mod copy;
+mod gather;
 mod matmul;
 mod norm;
+mod rope;
+mod softmax;
+mod sort;
 
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
@@ -35,7 +41,18 @@ pub struct Family {
 }
 
 /// Every family.
-pub const FAMILIES: &[Family] = &[matmul::FAMILY, binary::FAMILY, norm::FAMILY, attention::FAMILY];
+pub const FAMILIES: &[Family] = &[
+    matmul::FAMILY,
+    binary::FAMILY,
+    norm::FAMILY,
+    attention::FAMILY,
+    gather::FAMILY,
+    copy::FAMILY,
+    sort::FAMILY,
+    conv::FAMILY,
+    rope::FAMILY,
+    softmax::FAMILY,
+];
 
 /// The family that computes `node`, and the wire op.
 pub fn find(node: Tensor) -> Option<(&'static Family, wire::htp_op)> {

@@ -90,6 +90,7 @@ mod generate {
                     "ggml_type",
                     "ggml_unary_op",
                     "ggml_glu_op",
+                    "ggml_sort_order",
                     "ggml_status",
                     "ggml_log_level",
                     "ggml_backend_buffer_usage",

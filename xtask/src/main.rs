@@ -1,4 +1,5 @@
-//! The project's commands: `cargo xtask demo`, `test`, `ops`, `kl`, `check`, `skel`, `bindings`, `doctor`.
+//! The project's commands: `cargo xtask demo`, `test`, `ops`, `kl`, `check`, `packets`, `skel`,
+//! `bindings`, `doctor`.
 //!
 //! What is fetched is pinned by sha256 ([`pins`]) and kept in the user's cache folder ([`cache`]); what is built from
 //! this repository lands in `target/xtask/dist` ([`repo`]). [`llama`] builds llama.cpp and starts its programs on
@@ -18,6 +19,7 @@ mod loader;
 mod model;
 mod ops;
 mod packages;
+mod packets;
 mod pins;
 mod process;
 mod progress;
@@ -55,6 +57,8 @@ enum Command {
         #[arg(long)]
         engine: Option<device::Engine>,
     },
+    /// Count the instruction packets that the kernels take, and compare with the committed counts
+    Packets(packets::Args),
     /// Build the DSP libraries and check that the DSP's loader would take them
     Skel(skel::Args),
     /// Regenerate the committed bindgen output, or check that it is current
@@ -70,6 +74,7 @@ fn main() -> ExitCode {
         Command::Ops(args) => ops::main(&args),
         Command::Kl(args) => kl::main(&args),
         Command::Check { family, engine } => suite::check_kernels(family.as_deref(), engine),
+        Command::Packets(args) => packets::main(&args),
         Command::Skel(args) => skel::run(&args),
         Command::Bindings(args) => bindings::main(&args),
         Command::Doctor(args) => doctor::main(&args),

@@ -30,6 +30,11 @@
 #define HVX_LIST_V_QV(X) X(Q6_V_vand_QV)
 #define HVX_LIST_V_QVV(X) X(Q6_V_vmux_QVV)
 #define HVX_LIST_W_QVV(X) X(Q6_W_vswap_QVV)
+#define HVX_LIST_V(X) X(Q6_V_vzero)
+#define HVX_LIST_V_W(X) X(Q6_V_lo_W) X(Q6_V_hi_W)
+#define HVX_LIST_W_VV(X) X(Q6_W_vcombine_VV)
+/* store under a predicate: the plain version takes a mask */
+#define HVX_LIST_QV(X) X(Q6_vmem_QRIV)
 
 /* float: of NaN only that it is NaN counts */
 #define HVX_LIST_FLOAT_V_V(X) X(Q6_Vsf_equals_Vqf32) X(Q6_Vsf_equals_Vw) X(Q6_Vw_equals_Vsf) X(Q6_Vhf_equals_Vqf16)

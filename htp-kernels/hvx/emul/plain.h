@@ -243,4 +243,25 @@ HVX_PLAIN_FN HVX_VectorPair plain_Q6_W_vshuff_VVR(HVX_Vector u, HVX_Vector v, in
     return plain_shuffle(u, v, t, 0, 1);
 }
 
+/* ---- pairs and stores ---- */
+HVX_PLAIN_FN HVX_Vector plain_Q6_V_lo_W(HVX_VectorPair w) {
+    const union hvx_pair_lanes pair = {w};
+    return pair.v[0];
+}
+HVX_PLAIN_FN HVX_Vector plain_Q6_V_hi_W(HVX_VectorPair w) {
+    const union hvx_pair_lanes pair = {w};
+    return pair.v[1];
+}
+HVX_PLAIN_FN HVX_VectorPair plain_Q6_W_vcombine_VV(HVX_Vector high, HVX_Vector low) {
+    union hvx_pair_lanes pair;
+    pair.v[0] = low;
+    pair.v[1] = high;
+    return pair.w;
+}
+HVX_PLAIN_FN void plain_Q6_vmem_QRIV(HVX_Vector mask_, HVX_Vector *address, HVX_Vector v_) {
+    const union hvx_lanes mask = {mask_}, v = {v_};
+    for (int i = 0; i < 128; i++)
+        ((uint8_t *)address)[i] = mask.ub[i] ? v.ub[i] : ((uint8_t *)address)[i];
+}
+
 #endif

@@ -232,6 +232,9 @@ impl Default for ggml_tensor {
 }
 pub type ggml_guid = [u8; 16usize];
 pub type ggml_guid_t = *mut ggml_guid;
+pub const GGML_SORT_ORDER_ASC: ggml_sort_order = 0;
+pub const GGML_SORT_ORDER_DESC: ggml_sort_order = 1;
+pub type ggml_sort_order = ::core::ffi::c_uint;
 pub type ggml_backend_buffer_type_t = *mut ggml_backend_buffer_type;
 pub type ggml_backend_buffer_t = *mut ggml_backend_buffer;
 pub type ggml_backend_t = *mut ggml_backend;

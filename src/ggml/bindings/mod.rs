@@ -35,6 +35,19 @@ pub const KNOWN_OPS: &[(ggml_op, &str)] = &[
     (GGML_OP_GLU, "GLU"),
     (GGML_OP_MUL_MAT_ID, "MUL_MAT_ID"),
     (GGML_OP_FLASH_ATTN_EXT, "FLASH_ATTN_EXT"),
+    (GGML_OP_GET_ROWS, "GET_ROWS"),
+    (GGML_OP_SET_ROWS, "SET_ROWS"),
+    (GGML_OP_DUP, "DUP"),
+    (GGML_OP_CPY, "CPY"),
+    (GGML_OP_CONT, "CONT"),
+    (GGML_OP_REPEAT, "REPEAT"),
+    (GGML_OP_CONCAT, "CONCAT"),
+    (GGML_OP_PAD, "PAD"),
+    (GGML_OP_ARGSORT, "ARGSORT"),
+    (GGML_OP_TOP_K, "TOP_K"),
+    (GGML_OP_SSM_CONV, "SSM_CONV"),
+    (GGML_OP_ROPE, "ROPE"),
+    (GGML_OP_SOFT_MAX, "SOFT_MAX"),
 ];
 
 /// See [`KNOWN_OPS`].

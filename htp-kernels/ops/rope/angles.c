@@ -1,0 +1,149 @@
+/*
+ * Angles as ggml computes them: the first is the position, each further one the one before times theta_scale, in f32.
+ * At position 100000 the last place of an angle is 0.008 rad, so nothing but the very same chain of products gives the
+ * same angles. It runs on the scalar unit, which rounds as IEEE says: a packet a pair.
+ */
+#include "hvx/divide.h"
+#include "ops/rope/rope.h"
+
+#define REDUCTION_LIMIT 205000.0f /* 65535 pi, less what roundings add */
+
+size_t rope_shared_bytes(const struct rope *t) { return 2 * (size_t)t->padded * 4; }
+
+static float magnitude(float f) { return f < 0 ? -f : f; }
+
+/* Smallest factor and whether all are numbers; factors into VTCM, padded. 0: some angle is not finite */
+static float load_factors(struct rope *t) {
+    float smallest = __builtin_inff();
+    bool valid = true;
+    for (uint32_t i = 0; i < t->padded; i++) {
+        float f = 1;
+        if (i < t->pairs) {
+            const uint8_t *p = t->factors->data + (size_t)i * t->factors->nb[0];
+            __builtin_memcpy(&f, __builtin_assume_aligned(p, 4), 4);
+            const float m = magnitude(f);
+            smallest = m < smallest ? m : smallest;
+            valid = valid && f == f;
+        }
+        t->factor[i] = f;
+    }
+    return valid ? smallest : 0;
+}
+
+/* The angle of a pair is at most this times the position. */
+static float largest_gain(const struct rope *t) {
+    const float scale = magnitude(t->params.freq_scale), ext = t->params.ext_factor;
+    const float blend = scale > 1 ? scale : 1;
+    return ext >= 0 && ext <= 1 ? blend : blend * (1 + 2 * magnitude(ext));
+}
+
+/* the chain that sector takes its angle from, in the modes with sections */
+static uint32_t chain_of(const struct htp_rope_params *p, int32_t sector, int32_t sector_mod_3) {
+    const int32_t *n = p->sections;
+    if (p->mode == HTP_ROPE_IMROPE)
+        return sector < 3 * n[sector_mod_3] ? (uint32_t)sector_mod_3 : 3;
+    return sector < n[0] ? 0 : sector < n[0] + n[1] ? 1 : sector < n[0] + n[1] + n[2] ? 2 : 3;
+}
+
+/* vision: the chain that starts anew where a section starts; ROPE_CHAINS: none. An empty section starts nothing. */
+static uint32_t chain_starts(const struct htp_rope_params *p, int32_t sector) {
+    const int32_t *n = p->sections;
+    const int32_t start[ROPE_CHAINS] = {0, n[0], n[0] + n[1], n[0] + n[1] + n[2]};
+    uint32_t i = p->mode == HTP_ROPE_VISION ? 0 : ROPE_CHAINS;
+    while (i < ROPE_CHAINS && start[i] != sector)
+        i++;
+    return i;
+}
+
+static void map_sections(struct rope *t) {
+    const struct htp_rope_params *p = &t->params;
+    const int32_t sectors = p->sections[0] + p->sections[1] + p->sections[2] + p->sections[3];
+    uint32_t steps[ROPE_CHAINS] = {0};
+    int32_t sector = 0, mod_3 = 0;
+    for (uint32_t i = 0; i < t->pairs; i++) {
+        const uint32_t start = chain_starts(p, sector), chain = chain_of(p, sector, mod_3);
+        if (start < ROPE_CHAINS)
+            steps[start] = 0;
+        t->used_chains |= 1u << chain;
+        t->same_steps = t->same_steps && steps[chain] == i;
+        t->entry[i] = chain * t->padded + steps[chain];
+        for (uint32_t k = 0; k < ROPE_CHAINS; k++)
+            steps[k]++;
+        sector++;
+        mod_3 = mod_3 == 2 ? 0 : mod_3 + 1;
+        if (sector == sectors)
+            sector = mod_3 = 0;
+    }
+}
+
+void rope_prepare_angles(struct rope *t, uint8_t *vtcm) {
+    float smallest = 1;
+    t->factor = NULL;
+    if (t->factors != NULL) {
+        t->factor = (float *)vtcm;
+        smallest = load_factors(t);
+    }
+    t->entry = (uint32_t *)vtcm + t->padded;
+    t->used_chains = 0;
+    t->same_steps = true;
+    if (t->has_sections)
+        map_sections(t);
+    t->position_limit = REDUCTION_LIMIT * smallest / largest_gain(t);
+    if (magnitude(t->params.theta_scale) > 1 || smallest == 0)
+        t->position_limit = -1;
+}
+
+static void run_chain(float *out, uint32_t count, float angle, float scale) {
+    HVX_ROLLED
+    for (uint32_t i = 0; i < count; i++) {
+        out[i] = angle;
+        angle *= scale;
+    }
+}
+
+static int32_t position(const struct rope *t, uint32_t index) {
+    int32_t p;
+    __builtin_memcpy(&p, __builtin_assume_aligned(t->positions->data + (size_t)index * t->positions->nb[0], 4), 4);
+    return p;
+}
+
+static bool section_angles(const struct rope *t, const struct rope_scratch *s, uint32_t token) {
+    int32_t p[ROPE_CHAINS], last = 0;
+    bool small = true, same = t->same_steps, first = true;
+    for (uint32_t k = 0; k < ROPE_CHAINS; k++) {
+        p[k] = position(t, token + k * t->src->ne[2]);
+        if ((t->used_chains >> k & 1) == 0)
+            continue;
+        small = small && magnitude((float)p[k]) <= t->position_limit;
+        same = same && (first || p[k] == last);
+        last = p[k];
+        first = false;
+    }
+    if (same) { /* text: all positions of a token are the same */
+        run_chain(s->angle, t->pairs, (float)last, t->params.theta_scale);
+        return small;
+    }
+    for (uint32_t k = 0; k < ROPE_CHAINS; k++) {
+        if (t->used_chains >> k & 1)
+            run_chain(s->chains + k * t->padded, t->pairs, (float)p[k], t->params.theta_scale);
+    }
+    for (uint32_t i = 0; i < t->pairs; i++)
+        s->angle[i] = s->chains[t->entry[i]];
+    return small;
+}
+
+bool rope_angles(const struct rope *t, const struct rope_scratch *s, uint32_t token) {
+    bool small;
+    if (t->has_sections) {
+        small = section_angles(t, s, token);
+    } else {
+        const float p = (float)position(t, token);
+        small = magnitude(p) <= t->position_limit;
+        run_chain(s->angle, t->pairs, p, t->params.theta_scale);
+    }
+    for (uint32_t i = t->pairs; i < t->padded; i++)
+        s->angle[i] = 0;
+    for (uint32_t i = 0; t->factor != NULL && i < t->padded; i += HVX_WORDS)
+        hvx_store_aligned(s->angle + i, hvx_div_f32(hvx_load_aligned(s->angle + i), hvx_load_aligned(t->factor + i)));
+    return small;
+}

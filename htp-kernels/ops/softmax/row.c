@@ -1,0 +1,319 @@
+/*
+ * Softmax of one row in three passes, 64 elements a step.
+ *
+ *   scores   t = x * scale + mask into `work`, and the largest. Without a mask t is x, which stays where it is.
+ *   powers   2^((t - largest) * factor) into `work`, and their sum
+ *   divide   work / sum into y
+ *
+ * No float infinity and no NaN enters float instructions, as the hardware's internal formats have none: where the mask
+ * is -infinity, a large negative number is added instead. It drowns every score, and the power is exactly zero. That
+ * holds for rows whose scores are within SCORE_LIMIT; the first pass also looks for values beyond it, and for infinities
+ * and NaN, in the upper halves of the bits. A row that has them gets its scores from exact.c instead.
+ *
+ * The same for vectors at any address and, with half the memory instructions, for rows that lie on 128-byte boundaries.
+ */
+#include <float.h>
+
+#include "hvx/exp2.h"
+#include "ops/softmax/softmax.h"
+
+#define MASKED (-65504.0f * 65504.0f) /* what stands for -infinity in a mask, in units of the slope */
+#define ALL_MASKED -2.5e9f            /* a largest score below this: nothing but masked elements */
+#define SUM_BLOCKS 64                 /* blocks that are added up before their sum goes to the sum of the row */
+
+#define NO_MASK 0
+#define MASK_F16 1
+#define MASK_F32 2
+
+/* ---- memory ---- */
+
+HVX_INLINE HVX_Vector load(bool aligned, const uint8_t *p) { return aligned ? hvx_load_aligned(p) : hvx_load(p); }
+HVX_INLINE void store(bool aligned, uint8_t *p, HVX_Vector v) {
+    if (aligned)
+        hvx_store_aligned(p, v);
+    else
+        hvx_store(p, v);
+}
+
+/* one of the two vectors of an incomplete block, 1..63 elements; zero behind the end */
+HVX_INLINE HVX_Vector load_tail(const uint8_t *p, uint32_t elements, uint32_t index) {
+    const uint32_t before = index * HVX_WORDS;
+    if (elements <= before)
+        return hvx_zero();
+    p += index * HVX_BYTES;
+    return elements - before >= HVX_WORDS ? hvx_load(p) : hvx_load_bytes(p, 4 * (elements - before));
+}
+
+/* which lanes of that vector are elements */
+HVX_INLINE HVX_VectorPred tail_lanes(uint32_t elements, uint32_t index) {
+    const uint32_t before = index * HVX_WORDS;
+    if (elements <= before)
+        return Q6_Q_vsetq_R(0);
+    return Q6_Q_vsetq2_R((int32_t)(4 * htp_min_u32(elements - before, HVX_WORDS)));
+}
+
+/* ---- pass 1 ---- */
+
+struct state {
+    HVX_Vector largest[2];
+    HVX_Vector range;      /* of x: largest upper half-words, without sign */
+    HVX_Vector mask_range; /* of finite mask elements, likewise */
+};
+
+/* The largest of upper half-words, shifted left by one: the sign is gone, exponents and first places are compared. */
+HVX_INLINE HVX_Vector widen_range(HVX_Vector range, HVX_Vector halves) {
+    return Q6_Vuh_vmax_VuhVuh(range, Q6_Vh_vadd_VhVh(halves, halves));
+}
+HVX_INLINE HVX_Vector widen_range_f32(HVX_Vector range, HVX_Vector a, HVX_Vector b) {
+    return widen_range(range, Q6_Vh_vshuffo_VhVh(b, a));
+}
+#define RANGE_OF_BITS(bits) ((uint32_t)(bits) << 1 >> 16)
+#define RANGE_FINITE 0xfeffu        /* f32 */
+#define RANGE_FINITE_F16 0xf7ffu    /* f16 */
+#define RANGE_MASK_F32 0x9cdcu      /* f32 1e9 */
+
+struct pair {
+    HVX_Vector first, last;
+};
+
+/* mask: f16 in order */
+HVX_INLINE struct pair add_mask_f16(struct state *s, HVX_Vector a, HVX_Vector b, HVX_Vector mask) {
+    const HVX_Vector infinity = Q6_Vh_vsplat_R(0xfc00), lowest = Q6_Vh_vsplat_R(0xfbff), highest = Q6_Vh_vsplat_R(0x7bff);
+    const HVX_Vector h = Q6_Vh_vshuff_Vh(mask);
+    const HVX_VectorPred masked = Q6_Q_vcmp_eq_VhVh(h, infinity);
+    const HVX_Vector value = Q6_V_vmux_QVV(masked, lowest, h);
+    const HVX_VectorPair m = hvx_mul_f16_qf32(value, Q6_V_vmux_QVV(masked, highest, hvx_splat_i32(HVX_HALF_ONE)));
+    s->mask_range = widen_range(s->mask_range, value);
+    const struct pair t = {hvx_qf32_to_f32(hvx_add_qf32(a, Q6_V_lo_W(m))), hvx_qf32_to_f32(hvx_add_qf32(b, Q6_V_hi_W(m)))};
+    return t;
+}
+
+HVX_INLINE struct pair add_mask_f32(struct state *s, HVX_Vector a, HVX_Vector b, HVX_Vector m, HVX_Vector n) {
+    const HVX_Vector infinity = hvx_splat_i32((int32_t)0xff800000u), low = hvx_splat_f32(MASKED), zero = hvx_zero();
+    const HVX_VectorPred first = Q6_Q_vcmp_eq_VwVw(m, infinity), last = Q6_Q_vcmp_eq_VwVw(n, infinity);
+    s->mask_range = widen_range_f32(s->mask_range, Q6_V_vmux_QVV(first, zero, m), Q6_V_vmux_QVV(last, zero, n));
+    const struct pair t = {hvx_qf32_to_f32(Q6_Vqf32_vadd_Vqf32Vsf(a, Q6_V_vmux_QVV(first, low, m))),
+                           hvx_qf32_to_f32(Q6_Vqf32_vadd_Vqf32Vsf(b, Q6_V_vmux_QVV(last, low, n)))};
+    return t;
+}
+
+/* scores of a block; m, n: its mask (n: f32 only) */
+HVX_INLINE struct pair score(struct state *s, uint32_t kind, HVX_Vector x0, HVX_Vector x1, HVX_Vector m, HVX_Vector n,
+                             HVX_Vector scale) {
+    struct pair t = {x0, x1};
+    s->range = widen_range_f32(s->range, x0, x1);
+    if (kind == MASK_F16)
+        t = add_mask_f16(s, hvx_mul_f32_qf32(x0, scale), hvx_mul_f32_qf32(x1, scale), m);
+    if (kind == MASK_F32)
+        t = add_mask_f32(s, hvx_mul_f32_qf32(x0, scale), hvx_mul_f32_qf32(x1, scale), m, n);
+    return t;
+}
+
+HVX_INLINE void keep_largest(struct state *s, struct pair t) {
+    s->largest[0] = Q6_Vsf_vmax_VsfVsf(s->largest[0], t.first);
+    s->largest[1] = Q6_Vsf_vmax_VsfVsf(s->largest[1], t.last);
+}
+
+HVX_INLINE uint32_t lane_0(HVX_Vector v) {
+    uint32_t words[HVX_WORDS] __attribute__((aligned(128)));
+    hvx_store_aligned((uint8_t *)words, v);
+    return words[0];
+}
+
+/* largest half-word of a range */
+HVX_INLINE uint32_t reduce_range(HVX_Vector v) {
+    HVX_UNROLL
+    for (int32_t bytes = 64; bytes >= 2; bytes /= 2)
+        v = Q6_Vuh_vmax_VuhVuh(v, Q6_V_vror_VR(v, bytes));
+    return lane_0(v) & 0xffffu;
+}
+
+/* all elements; false: the row is not for this file */
+HVX_INLINE bool scores(const struct softmax_row *r, const struct softmax_head *head, struct softmax_scores *out,
+                       uint32_t kind, bool aligned) {
+    const HVX_Vector scale = hvx_splat_f32(head->unit_scale), lowest = hvx_splat_f32(-FLT_MAX);
+    struct state s = {{lowest, lowest}, hvx_zero(), hvx_zero()};
+    const uint8_t *x = r->x, *mask = r->mask;
+    uint8_t *work = r->work;
+    const uint32_t mask_bytes = kind == MASK_F16 ? HVX_BYTES : kind == MASK_F32 ? 2 * HVX_BYTES : 0;
+    HVX_UNROLL_COUNT(8)
+    for (uint32_t i = r->elements / SOFTMAX_BLOCK; i > 0; i--) {
+        const HVX_Vector m = kind == NO_MASK ? hvx_zero() : load(aligned, mask);
+        const HVX_Vector n = kind == MASK_F32 ? load(aligned, mask + HVX_BYTES) : hvx_zero();
+        const struct pair t = score(&s, kind, load(aligned, x), load(aligned, x + HVX_BYTES), m, n, scale);
+        keep_largest(&s, t);
+        if (kind != NO_MASK) {
+            store(aligned, work, t.first);
+            store(aligned, work + HVX_BYTES, t.last);
+        }
+        x += 2 * HVX_BYTES;
+        mask += mask_bytes;
+        work += 2 * HVX_BYTES;
+    }
+    const uint32_t rest = softmax_tail(r);
+    if (rest != 0) {
+        const HVX_Vector m = kind == MASK_F32 ? load_tail(mask, rest, 0) : kind == MASK_F16 ? hvx_load_bytes(mask, 2 * rest) : hvx_zero();
+        const HVX_Vector n = kind == MASK_F32 ? load_tail(mask, rest, 1) : hvx_zero();
+        const struct pair t = score(&s, kind, load_tail(x, rest, 0), load_tail(x, rest, 1), m, n, scale);
+        out->tail[0] = Q6_V_vmux_QVV(tail_lanes(rest, 0), t.first, lowest);
+        out->tail[1] = Q6_V_vmux_QVV(tail_lanes(rest, 1), t.last, lowest);
+        keep_largest(&s, (struct pair){out->tail[0], out->tail[1]});
+    }
+    HVX_Vector largest = Q6_Vsf_vmax_VsfVsf(s.largest[0], s.largest[1]);
+    if (head->has_sink)
+        largest = Q6_Vsf_vmax_VsfVsf(largest, hvx_splat_f32(head->unit_sink));
+    HVX_UNROLL
+    for (int32_t bytes = 64; bytes >= 4; bytes /= 2)
+        largest = Q6_Vsf_vmax_VsfVsf(largest, Q6_V_vror_VR(largest, bytes));
+    out->largest = largest;
+    bool good = reduce_range(s.range) <= head->limit;
+    if (kind != NO_MASK) {
+        good = good && reduce_range(s.mask_range) <= (kind == MASK_F16 ? RANGE_FINITE_F16 : RANGE_MASK_F32);
+        /* below zero a lower float has larger bits */
+        good = good && lane_0(largest) <= (uint32_t)hvx_f32_bits(ALL_MASKED);
+    }
+    return good;
+}
+
+static HVX_NOINLINE bool scores_f16(const struct softmax_row *r, const struct softmax_head *h, struct softmax_scores *s) {
+    return scores(r, h, s, MASK_F16, false);
+}
+static HVX_NOINLINE bool scores_f16_aligned(const struct softmax_row *r, const struct softmax_head *h,
+                                            struct softmax_scores *s) {
+    return scores(r, h, s, MASK_F16, true);
+}
+static HVX_NOINLINE bool scores_f32(const struct softmax_row *r, const struct softmax_head *h, struct softmax_scores *s) {
+    return scores(r, h, s, MASK_F32, false);
+}
+static HVX_NOINLINE bool scores_plain(const struct softmax_row *r, const struct softmax_head *h,
+                                      struct softmax_scores *s) {
+    return scores(r, h, s, NO_MASK, false);
+}
+static HVX_NOINLINE bool scores_plain_aligned(const struct softmax_row *r, const struct softmax_head *h,
+                                              struct softmax_scores *s) {
+    return scores(r, h, s, NO_MASK, true);
+}
+
+/* ---- pass 2 ---- */
+
+/* largest: f32, factor: qf32, both in all lanes */
+HVX_INLINE HVX_Vector exponent(HVX_Vector t, HVX_Vector largest, HVX_Vector factor) {
+    const HVX_Vector product = hvx_mul_qf32(Q6_Vqf32_vsub_VsfVsf(t, largest), factor);
+    return hvx_qf32_to_f32(Q6_Vqf32_vadd_Vqf32Vsf(product, hvx_splat_f32(HVX_EXP2_OFFSET)));
+}
+
+HVX_INLINE HVX_VectorPair power(HVX_Vector t0, HVX_Vector t1, HVX_Vector largest, HVX_Vector factor) {
+    return hvx_exp2_255(exponent(t0, largest, factor), exponent(t1, largest, factor));
+}
+
+/* t: the whole blocks of the scores. Sums of many terms are made of sums of few, so that rounding does not add up. */
+HVX_INLINE HVX_Vector powers(const uint8_t *t, uint8_t *work, uint32_t blocks, HVX_Vector largest, HVX_Vector factor,
+                             bool aligned) {
+    HVX_Vector total = hvx_zero();
+    while (blocks > 0) {
+        const uint32_t count = htp_min_u32(blocks, SUM_BLOCKS);
+        HVX_Vector first = hvx_zero(), last = hvx_zero();
+        HVX_UNROLL_COUNT(8)
+        for (uint32_t i = count; i > 0; i--) {
+            const HVX_VectorPair p = power(load(aligned, t), load(aligned, t + HVX_BYTES), largest, factor);
+            first = Q6_Vqf32_vadd_Vqf32Vsf(first, Q6_V_lo_W(p));
+            last = Q6_Vqf32_vadd_Vqf32Vsf(last, Q6_V_hi_W(p));
+            store(aligned, work, Q6_V_lo_W(p));
+            store(aligned, work + HVX_BYTES, Q6_V_hi_W(p));
+            t += 2 * HVX_BYTES;
+            work += 2 * HVX_BYTES;
+        }
+        total = hvx_add_qf32(total, hvx_add_qf32(first, last));
+        blocks -= count;
+    }
+    return total;
+}
+
+static HVX_NOINLINE HVX_Vector powers_any(const uint8_t *t, uint8_t *work, uint32_t blocks, HVX_Vector largest,
+                                          HVX_Vector factor) {
+    return powers(t, work, blocks, largest, factor, false);
+}
+static HVX_NOINLINE HVX_Vector powers_aligned(const uint8_t *t, uint8_t *work, uint32_t blocks, HVX_Vector largest,
+                                              HVX_Vector factor) {
+    return powers(t, work, blocks, largest, factor, true);
+}
+
+/* ---- pass 3 ---- */
+
+HVX_INLINE void multiply(const uint8_t *from, uint8_t *to, uint32_t vectors, HVX_Vector factor, bool aligned) {
+    HVX_UNROLL_COUNT(8)
+    for (uint32_t i = vectors; i > 0; i--, from += HVX_BYTES, to += HVX_BYTES)
+        store(aligned, to, hvx_mul_f32(load(aligned, from), factor));
+}
+
+static HVX_NOINLINE void multiply_any(const uint8_t *from, uint8_t *to, uint32_t vectors, HVX_Vector factor) {
+    multiply(from, to, vectors, factor, false);
+}
+static HVX_NOINLINE void multiply_aligned(const uint8_t *from, uint8_t *to, uint32_t vectors, HVX_Vector factor) {
+    multiply(from, to, vectors, factor, true);
+}
+
+static void store_tail(uint8_t *to, uint32_t elements, HVX_Vector first, HVX_Vector last) {
+    hvx_store_bytes(to, 4 * htp_min_u32(elements, HVX_WORDS), first);
+    if (elements > HVX_WORDS)
+        hvx_store_bytes(to + HVX_BYTES, 4 * (elements - HVX_WORDS), last);
+}
+
+static void fill(const struct softmax_row *r, HVX_Vector value) {
+    uint8_t *y = r->y;
+    for (uint32_t i = r->elements / HVX_WORDS; i > 0; i--, y += HVX_BYTES)
+        hvx_store(y, value);
+    if (r->elements % HVX_WORDS != 0)
+        hvx_store_bytes(y, r->elements % HVX_WORDS * 4, value);
+}
+
+static bool is_aligned(const void *p) { return (uintptr_t)p % HVX_BYTES == 0; }
+
+static bool fast_scores(const struct softmax_row *r, const struct softmax_head *head, struct softmax_scores *s) {
+    /* the scores would overwrite x, which exact.c may need yet */
+    if (!head->plain || (r->mask != NULL && r->work == r->x))
+        return false;
+    const bool aligned = is_aligned(r->x) && is_aligned(r->work);
+    if (r->mask == NULL)
+        return aligned ? scores_plain_aligned(r, head, s) : scores_plain(r, head, s);
+    if (!head->mask_is_f16)
+        return scores_f32(r, head, s);
+    return aligned && is_aligned(r->mask) ? scores_f16_aligned(r, head, s) : scores_f16(r, head, s);
+}
+
+void softmax_row(const struct softmax_row *r, const struct softmax_head *head) {
+    struct softmax_scores s = {{hvx_zero(), hvx_zero()}, hvx_zero()};
+    float factor = head->unit_factor, sink = head->unit_sink;
+    const uint8_t *t = r->mask != NULL ? r->work : r->x;
+    if (!fast_scores(r, head, &s)) {
+        if (!softmax_exact_scores(r, head, &s)) {
+            fill(r, hvx_splat_i32(0x7fc00000));
+            return;
+        }
+        factor = SOFTMAX_LOG2E;
+        sink = head->sink < -FLT_MAX ? -FLT_MAX : head->sink;
+        t = r->work;
+    }
+    const HVX_Vector factor_q = hvx_f32_to_qf32(hvx_splat_f32(factor));
+    const uint32_t blocks = r->elements / SOFTMAX_BLOCK, rest = softmax_tail(r);
+    HVX_Vector sum = is_aligned(t) && is_aligned(r->work) ? powers_aligned(t, r->work, blocks, s.largest, factor_q)
+                                                          : powers_any(t, r->work, blocks, s.largest, factor_q);
+    HVX_VectorPair tail = Q6_W_vcombine_VV(hvx_zero(), hvx_zero());
+    if (rest != 0) {
+        tail = power(s.tail[0], s.tail[1], s.largest, factor_q);
+        const HVX_Vector first = Q6_V_vand_QV(tail_lanes(rest, 0), Q6_V_lo_W(tail));
+        const HVX_Vector last = Q6_V_vand_QV(tail_lanes(rest, 1), Q6_V_hi_W(tail));
+        sum = hvx_add_qf32(sum, Q6_Vqf32_vadd_VsfVsf(first, last));
+    }
+    sum = hvx_sum_qf32(sum);
+    if (head->has_sink)
+        sum = hvx_add_f32(sum, Q6_V_lo_W(power(hvx_splat_f32(sink), hvx_splat_f32(sink), s.largest, factor_q)));
+    const HVX_Vector inverse = hvx_reciprocal_f32(sum);
+    if (is_aligned(r->work) && is_aligned(r->y))
+        multiply_aligned(r->work, r->y, 2 * blocks, inverse);
+    else
+        multiply_any(r->work, r->y, 2 * blocks, inverse);
+    if (rest != 0)
+        store_tail(r->y + (size_t)blocks * 2 * HVX_BYTES, rest, hvx_mul_f32(Q6_V_lo_W(tail), inverse),
+                   hvx_mul_f32(Q6_V_hi_W(tail), inverse));
+}

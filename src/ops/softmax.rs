@@ -1,0 +1,102 @@
+//! Softmax of rows: `softmax(scale * src0 + slope * mask)`, the mask repeated over dimensions 2 and 3, with a sink a head.
+
+use super::{Declined, Family, Params};
+use crate::batch::wire;
+use crate::ggml::bindings as ggml;
+use crate::ggml::tensor::{ElementType, Tensor};
+
+/// See the module. Mask and sinks, the last two sources, may be absent.
+pub const FAMILY: Family = Family { name: "softmax", select, supports, sources: 3, tiled_source: None, params };
+
+fn select(node: Tensor) -> Option<wire::htp_op> {
+    (node.op() == ggml::GGML_OP_SOFT_MAX).then_some(wire::HTP_OP_SOFT_MAX)
+}
+
+fn supports(node: Tensor) -> Result<(), Declined> {
+    let Some(src) = node.src(0) else {
+        return Err("a source is missing");
+    };
+    let is_f32_rows = |t: Tensor| t.element_type() == Some(ElementType::F32) && t.has_contiguous_rows();
+    if !is_f32_rows(src) || !is_f32_rows(node) {
+        return Err("not f32 rows");
+    }
+    if !src.same_shape(node) {
+        return Err("shapes do not fit together");
+    }
+    let [elements, rows, heads, batches] = src.ne();
+    if let Some(mask) = node.src(1) {
+        let [mask_elements, mask_rows, mask_heads, mask_batches] = mask.ne();
+        if !matches!(mask.element_type(), Some(ElementType::F32 | ElementType::F16)) || !mask.has_contiguous_rows() {
+            return Err("the mask is not f32 or f16 rows");
+        }
+        if mask_elements < elements || mask_rows < rows || mask_heads < 1 || mask_batches < 1 {
+            return Err("the mask is too small");
+        }
+        if heads % mask_heads != 0 || batches % mask_batches != 0 {
+            return Err("the mask does not repeat into the scores");
+        }
+    }
+    if let Some(sinks) = node.src(2) {
+        if sinks.element_type() != Some(ElementType::F32) || sinks.ne()[0] < heads || sinks.is_empty() {
+            return Err("sinks are not f32, one a head");
+        }
+    }
+    Ok(())
+}
+
+/// `htp_softmax_params`. ggml has scale and largest ALiBi bias; from there on the bias of a head is a power of a base.
+fn params(node: Tensor) -> Params {
+    let [scale, max_bias, ..] = node.params();
+    let mut params = Params::default();
+    params[0] = scale;
+    let max_bias = f32::from_bits(max_bias as u32);
+    if max_bias > 0.0 {
+        let slope_heads = 1i64 << node.ne()[2].max(1).ilog2();
+        let base = |bias: f32| 2.0f32.powf(-bias / slope_heads as f32).to_bits() as i32;
+        params[1] = base(max_bias);
+        params[2] = base(max_bias / 2.0);
+        params[3] = slope_heads as i32;
+    }
+    params
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{params, supports};
+    use crate::ggml::bindings::*;
+    use crate::ggml::tensor::test::{node, tensor, view};
+    use crate::ggml::tensor::ElementType::*;
+
+    #[test]
+    fn types_and_shapes() {
+        for (src, mask, mask_shape, sinks, expected) in [
+            (F32, F16, [40, 3, 1, 1], 8, true),
+            (F32, F32, [40, 64, 4, 2], 8, true),
+            (F32, F16, [40, 3, 1, 1], 7, false),
+            (F32, F16, [40, 2, 1, 1], 8, false),
+            (F32, F16, [39, 3, 1, 1], 8, false),
+            (F32, F16, [40, 3, 3, 1], 8, false),
+            (F32, I32, [40, 3, 1, 1], 8, false),
+            (F16, F16, [40, 3, 1, 1], 8, false),
+        ] {
+            let (mut x, mut m, mut s) =
+                (tensor(src, [40, 3, 8, 2]), tensor(mask, mask_shape), tensor(F32, [sinks, 1, 1, 1]));
+            let softmax = node(GGML_OP_SOFT_MAX, F32, [40, 3, 8, 2], &mut [&mut x, &mut m, &mut s]);
+            assert_eq!(supports(view(&softmax)).is_ok(), expected, "{src:?} {mask:?} {mask_shape:?} {sinks}");
+        }
+        let mut x = tensor(F32, [40, 3, 8, 2]);
+        assert!(supports(view(&node(GGML_OP_SOFT_MAX, F32, [40, 3, 8, 2], &mut [&mut x]))).is_ok());
+    }
+
+    #[test]
+    fn alibi_slopes_go_onto_the_wire() {
+        let mut x = tensor(F32, [40, 3, 12, 1]);
+        let mut softmax = node(GGML_OP_SOFT_MAX, F32, [40, 3, 12, 1], &mut [&mut x]);
+        softmax.op_params[..2].copy_from_slice(&[0.125f32, 8.0].map(|x| x.to_bits() as i32));
+        let float = |index: usize| f32::from_bits(params(view(&softmax))[index] as u32);
+        assert_eq!([float(0), float(1), float(2)], [0.125, 0.5, 0.5f32.sqrt()]);
+        assert_eq!(params(view(&softmax))[3], 8);
+        softmax.op_params[1] = 0;
+        assert_eq!(params(view(&softmax))[1..4], [0, 0, 0]);
+    }
+}
