@@ -37,6 +37,7 @@
     X(33, GEGLU_QUICK, glu)          \
     X(34, GEGLU_ERF, glu)            \
     X(35, REGLU, glu)                \
+    X(36, SWIGLU_CLAMP, glu)         \
     X(50, ROPE, rope)                \
     X(51, SOFT_MAX, softmax)         \
     X(55, FLASH_ATTN_EXT, attention) \

@@ -8,11 +8,13 @@ mod binary;
 mod conv;
 mod copy;
 mod gather;
+mod glu;
 mod matmul;
 mod norm;
 mod rope;
 mod softmax;
 mod sort;
+mod unary;
 
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
@@ -52,6 +54,8 @@ pub const FAMILIES: &[Family] = &[
     conv::FAMILY,
     rope::FAMILY,
     softmax::FAMILY,
+    unary::FAMILY,
+    glu::FAMILY,
 ];
 
 /// The family that computes `node`, and the wire op.

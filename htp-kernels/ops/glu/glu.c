@@ -56,20 +56,38 @@ HVX_INLINE HVX_VectorPair geglu_erf_pair(const struct map *map, HVX_Vector low, 
 }
 MAP_BINARY(run_geglu_erf, 4, geglu_erf_pair)
 
-/* min(a, limit) * sigmoid(alpha * min(a, limit)) * (clamp(b) + 1) */
-HVX_INLINE HVX_VectorPair swiglu_oai_pair(const struct map *map, HVX_Vector low, HVX_Vector high, HVX_Vector b_low,
-                                          HVX_Vector b_high) {
-    const HVX_Vector factor = hvx_splat_f32(-HVX_LOG2E * map->args[0]), limit = hvx_splat_f32(map->args[1]);
-    const HVX_Vector bottom = hvx_splat_f32(-map->args[1]), one = hvx_splat_f32(1.0f);
-    const HVX_Vector x = Q6_Vsf_vmin_VsfVsf(low, limit), y = Q6_Vsf_vmin_VsfVsf(high, limit);
+/* at least -limit, at most limit; NaN is not looked after */
+HVX_INLINE HVX_Vector within(HVX_Vector b, HVX_Vector limit) {
+    const HVX_Vector bottom = Q6_V_vxor_VV(limit, hvx_splat_i32(INT32_MIN));
+    return Q6_Vsf_vmax_VsfVsf(Q6_Vsf_vmin_VsfVsf(b, limit), bottom);
+}
+
+/* min(a, limit) * sigmoid(alpha * min(a, limit)) * (b within limits, plus `added`) */
+HVX_INLINE HVX_VectorPair limited_pair(HVX_Vector low, HVX_Vector high, HVX_Vector b_low, HVX_Vector b_high,
+                                       const struct map *map, float alpha, float added) {
+    const HVX_Vector factor = hvx_splat_f32(-HVX_LOG2E * alpha), top = hvx_splat_f32(map->args[1]);
+    const HVX_Vector floor = hvx_splat_f32(map->args[2]);
+    const HVX_Vector x = Q6_Vsf_vmin_VsfVsf(low, top), y = Q6_Vsf_vmin_VsfVsf(high, top);
     const HVX_VectorPair s = hvx_sigmoid_154(hvx_sigmoid_argument(x, factor), hvx_sigmoid_argument(y, factor));
-    const HVX_Vector p = hvx_add_f32(Q6_Vsf_vmax_VsfVsf(Q6_Vsf_vmin_VsfVsf(b_low, limit), bottom), one);
-    const HVX_Vector q = hvx_add_f32(Q6_Vsf_vmax_VsfVsf(Q6_Vsf_vmin_VsfVsf(b_high, limit), bottom), one);
-    const HVX_VectorPair r = Q6_W_vcombine_VV(hvx_mul_f32(hvx_qf32_to_f32(hvx_gated_qf32(y, Q6_V_hi_W(s))), q),
-                                              hvx_mul_f32(hvx_qf32_to_f32(hvx_gated_qf32(x, Q6_V_lo_W(s))), p));
+    const HVX_Vector p = hvx_add_f32(within(b_low, top), hvx_splat_f32(added));
+    const HVX_Vector q = hvx_add_f32(within(b_high, top), hvx_splat_f32(added));
+    const HVX_VectorPair r =
+        Q6_W_vcombine_VV(hvx_mul_f32(hvx_mul_f32(Q6_Vsf_vmax_VsfVsf(y, floor), Q6_V_hi_W(s)), q),
+                         hvx_mul_f32(hvx_mul_f32(Q6_Vsf_vmax_VsfVsf(x, floor), Q6_V_lo_W(s)), p));
     return keep_nan(b_low, b_high, HVX_NAN_ONLY, keep_nan(low, high, HVX_NAN_AND_MINUS_INF, r));
 }
+
+HVX_INLINE HVX_VectorPair swiglu_oai_pair(const struct map *map, HVX_Vector low, HVX_Vector high, HVX_Vector b_low,
+                                          HVX_Vector b_high) {
+    return limited_pair(low, high, b_low, b_high, map, map->args[0], 1.0f);
+}
 MAP_BINARY(run_swiglu_oai, 1, swiglu_oai_pair)
+
+HVX_INLINE HVX_VectorPair swiglu_clamp_pair(const struct map *map, HVX_Vector low, HVX_Vector high, HVX_Vector b_low,
+                                            HVX_Vector b_high) {
+    return limited_pair(low, high, b_low, b_high, map, 1.0f, 0.0f);
+}
+MAP_BINARY(run_swiglu_clamp, 1, swiglu_clamp_pair)
 
 /* not a product with relu(a): where a is not positive the result is 0 whatever b is */
 HVX_INLINE HVX_VectorPair reglu_pair(const struct map *map, HVX_Vector low, HVX_Vector high, HVX_Vector b_low,
@@ -86,6 +104,8 @@ static map_fn find_kernel(uint32_t op) {
         return run_swiglu;
     case HTP_OP_SWIGLU_OAI:
         return run_swiglu_oai;
+    case HTP_OP_SWIGLU_CLAMP:
+        return run_swiglu_clamp;
     case HTP_OP_GEGLU:
         return run_geglu;
     case HTP_OP_GEGLU_QUICK:
@@ -112,7 +132,10 @@ uint32_t htp_glu(struct htp_exec *exec) {
     const struct htp_view *dst = exec->dst;
     struct htp_glu_params params;
     __builtin_memcpy(&params, exec->params, sizeof(params));
-    const struct map map = {find_kernel(exec->op), dst->type, {params.alpha, params.limit}};
+    /* where a * sigmoid(alpha * a) is cut off, see hvx_gated_qf32; a negative alpha has the limit there */
+    const bool is_oai = exec->op == HTP_OP_SWIGLU_OAI;
+    const float floor = !is_oai ? -128.0f : params.alpha > 0 ? -128.0f / params.alpha : -__builtin_inff();
+    const struct map map = {find_kernel(exec->op), dst->type, {params.alpha, params.limit, floor}};
     if (map.run == NULL)
         return fail(exec, HTP_STATUS_UNSUPPORTED, exec->op);
     if (a.type != dst->type || a.layout != HTP_LAYOUT_ROWS)

@@ -1,6 +1,6 @@
 #include "ops/unary/map.h"
 
-#include "hvx/wrap.h"
+#include "hvx/half.h"
 
 #define OPERANDS 3               /* dst, a, b */
 #define DST 0
@@ -26,9 +26,12 @@ bool map_knows(uint32_t type) { return type == HTP_TYPE_F32 || type == HTP_TYPE_
 
 /* ---- conversions: count elements side by side, at any address, to or from pairs of vectors ---- */
 
+/* even elements in the low vector */
 HVX_INLINE HVX_VectorPair widen(uint32_t type, HVX_Vector x) {
-    if (type == HTP_TYPE_F16)
-        return hvx_f16_to_f32(x);
+    if (type == HTP_TYPE_F16) {
+        const HVX_Vector even = Q6_V_vand_VV(x, hvx_splat_i32(0xffff));
+        return Q6_W_vcombine_VV(hvx_f16_word_to_f32(Q6_Vuw_vlsr_VuwR(x, 16)), hvx_f16_word_to_f32(even));
+    }
     return Q6_W_vcombine_VV(Q6_V_vand_VV(x, hvx_splat_i32((int32_t)0xffff0000u)), Q6_Vw_vasl_VwR(x, 16));
 }
 
@@ -43,7 +46,7 @@ HVX_INLINE HVX_Vector round_to_bf16(HVX_Vector x) {
 
 HVX_INLINE HVX_Vector narrow(uint32_t type, HVX_VectorPair x) {
     if (type == HTP_TYPE_F16)
-        return hvx_f32_to_f16(Q6_V_lo_W(x), Q6_V_hi_W(x));
+        return Q6_Vh_vshuffe_VhVh(hvx_f32_to_f16_word(Q6_V_hi_W(x)), hvx_f32_to_f16_word(Q6_V_lo_W(x)));
     return Q6_Vh_vshuffo_VhVh(round_to_bf16(Q6_V_hi_W(x)), round_to_bf16(Q6_V_lo_W(x)));
 }
 
