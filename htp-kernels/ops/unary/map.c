@@ -170,33 +170,68 @@ static void run_part(const struct job *job, uint8_t **at, uint32_t count) {
         through_buffers(job, at, count);
 }
 
+/* where a thread is: a segment of a row */
+struct place {
+    uint32_t segment, index[HTP_MAX_DIMS]; /* index[0] is not used */
+};
+
+/* Divisions are long on the DSP, so they are left out where the answer is known. */
+static struct place place_of(const struct job *job, uint32_t unit) {
+    struct place p = {0, {0}};
+    if (unit == 0)
+        return p;
+    uint32_t rest = unit;
+    if (job->segments > 1) {
+        rest = unit / job->segments;
+        p.segment = unit - rest * job->segments;
+    }
+    for (uint32_t i = 1; i < HTP_MAX_DIMS; i++) {
+        const uint32_t outer = job->ne[i] == 1 ? rest : rest / job->ne[i];
+        p.index[i] = rest - outer * job->ne[i];
+        rest = outer;
+    }
+    return p;
+}
+
+static void next_row(const struct job *job, struct place *p) {
+    p->segment = 0;
+    for (uint32_t i = 1; i < HTP_MAX_DIMS && ++p->index[i] == job->ne[i]; i++)
+        p->index[i] = 0;
+}
+
+static uint32_t first_unit(const struct job *job, uint32_t thread, uint32_t n_threads) {
+    if (thread == 0 || thread == n_threads)
+        return thread == 0 ? 0 : job->units;
+    return (uint32_t)((uint64_t)job->units * thread / n_threads);
+}
+
 static void run_units(void *arg, uint32_t thread, uint32_t n_threads) {
     const struct job *job = arg;
-    const uint32_t *ne = job->ne;
-    uint32_t unit = (uint32_t)((uint64_t)job->units * thread / n_threads);
-    const uint32_t end = (uint32_t)((uint64_t)job->units * (thread + 1) / n_threads);
-    for (uint32_t taken; unit < end; unit += taken) {
-        const uint32_t row = unit / job->segments, first = unit % job->segments;
-        const uint32_t i1 = row % ne[1], i2 = row / ne[1] % ne[2], i3 = row / ne[1] / ne[2];
-        taken = htp_min_u32(end - unit, job->segments - first);
-        const uint32_t i0 = first * SEGMENT;
-        const uint32_t count = taken == job->segments - first ? ne[0] - i0 : taken * SEGMENT;
+    uint32_t units = first_unit(job, thread + 1, n_threads);
+    const uint32_t first = first_unit(job, thread, n_threads);
+    struct place p = place_of(job, first);
+    units -= first;
+    while (units > 0) {
+        const uint32_t rest = job->segments - p.segment, taken = htp_min_u32(units, rest), i0 = p.segment * SEGMENT;
+        const uint32_t count = taken == rest ? job->ne[0] - i0 : taken * SEGMENT;
         uint8_t *at[OPERANDS];
         for (uint32_t k = 0; k < job->n_operands; k++) {
             const struct operand *x = &job->operands[k];
-            at[k] = x->data + (size_t)i0 * x->nb[0] + (size_t)i1 * x->nb[1] + (size_t)i2 * x->nb[2] +
-                    (size_t)i3 * x->nb[3];
+            at[k] = x->data + (size_t)i0 * x->nb[0] + (size_t)p.index[1] * x->nb[1] + (size_t)p.index[2] * x->nb[2] +
+                    (size_t)p.index[3] * x->nb[3];
         }
         run_part(job, at, count);
+        next_row(job, &p);
+        units -= taken;
     }
 }
 
 /* ---- the whole ---- */
 
 /* whether dimension i of every operand goes on where dimension `last` ends */
-static bool continues(const struct job *job, uint32_t last, const uint32_t (*nb)[HTP_MAX_DIMS], uint32_t i) {
+static bool continues(const struct job *job, uint32_t last, uint32_t i) {
     for (uint32_t k = 0; k < job->n_operands; k++) {
-        if (nb[k][i] != (uint64_t)job->ne[last] * job->operands[k].nb[last])
+        if (job->operands[k].nb[i] != (uint64_t)job->ne[last] * job->operands[k].nb[last])
             return false;
     }
     return true;
@@ -204,15 +239,13 @@ static bool continues(const struct job *job, uint32_t last, const uint32_t (*nb)
 
 /* Makes one dimension of those that follow each other without a gap. */
 static void merge_dimensions(struct job *job, const uint32_t *ne) {
-    uint32_t nb[OPERANDS][HTP_MAX_DIMS], last = 0;
-    for (uint32_t k = 0; k < job->n_operands; k++)
-        __builtin_memcpy(nb[k], job->operands[k].nb, sizeof(nb[k]));
+    uint32_t last = 0; /* the dimension that grows; never behind the one that is looked at */
     job->ne[0] = ne[0];
     for (uint32_t i = 1; i < HTP_MAX_DIMS; i++) {
         if (ne[i] == 1)
             continue;
         if (job->ne[last] != 1) {
-            if (continues(job, last, nb, i) && (uint64_t)job->ne[last] * ne[i] <= INT32_MAX) {
+            if (continues(job, last, i) && (uint64_t)job->ne[last] * ne[i] <= INT32_MAX) {
                 job->ne[last] *= ne[i];
                 continue;
             }
@@ -220,7 +253,7 @@ static void merge_dimensions(struct job *job, const uint32_t *ne) {
         }
         job->ne[last] = ne[i];
         for (uint32_t k = 0; k < job->n_operands; k++)
-            job->operands[k].nb[last] = nb[k][i];
+            job->operands[k].nb[last] = job->operands[k].nb[i];
     }
     for (uint32_t i = last + 1; i < HTP_MAX_DIMS; i++)
         job->ne[i] = 1;
@@ -229,9 +262,12 @@ static void merge_dimensions(struct job *job, const uint32_t *ne) {
 void map_run(struct htp_exec *exec, const struct map *map, const struct htp_view *a, const struct htp_view *b,
              const struct htp_view *dst) {
     const struct htp_view *const views[OPERANDS] = {dst, a, b};
-    struct job job = {.map = map, .n_operands = b == NULL ? 2 : 3, .size = map->type == HTP_TYPE_F32 ? 4 : 2};
     if (htp_rows(dst) == 0 || dst->ne[0] == 0)
         return;
+    struct job job; /* every member is set below */
+    job.map = map;
+    job.n_operands = b == NULL ? 2 : 3;
+    job.size = map->type == HTP_TYPE_F32 ? 4 : 2;
     for (uint32_t k = 0; k < job.n_operands; k++) {
         job.operands[k].data = views[k]->data;
         __builtin_memcpy(job.operands[k].nb, views[k]->nb, sizeof(job.operands[k].nb));

@@ -111,6 +111,8 @@ double ref_error(uint32_t type, double got, double expected, double relative, do
         return isnan(got) ? 0 : INFINITY;
     if (isinf(rounded) || !isfinite(got)) /* also: too large for the type */
         return got == rounded ? 0 : INFINITY;
+    if (got == expected)
+        return 0;
     /* f16 has subnormals, which lose places */
     const double place = type == HTP_TYPE_F16 ? 0x1p-25 : 0;
     return fabs(got - expected) / ((relative + 1.01 * ref_precision(type)) * fabs(expected) + relative * unit + place);
