@@ -1,5 +1,5 @@
 /*
- * Sigmoid, and what is a product with it: silu, the gelu family. Good to 16 bits, tails included.
+ * Sigmoid, and what is a product with it: silu, the gelu family. Relative error below 4e-5, tails included.
  *
  * sigmoid(z) = 1/d with d = 1 + 2^t, t = -z / ln 2. The argument comes as t + 154, so that, cut to [128, 256), it is the
  * fixed-point number that hvx/exp2.h speaks of, with t in [-26, 102): below that the power is invisible beside 1, above
@@ -14,13 +14,6 @@
 #include "hvx/exp2.h"
 
 #define HVX_LOG2E 1.44269504088896f
-
-/* f: 16-bit fractions -> 1+f - 2^f in units of 2^-17, by a line where exp2.h has a parabola: the reciprocal hides it */
-HVX_INLINE HVX_Vector hvx_exp2_dip_linear(HVX_Vector f) {
-    const HVX_Vector c0 = Q6_Vh_vsplat_R(39921), c1 = Q6_Vh_vsplat_R(10259);
-    const HVX_Vector bow = hvx_multiply_high_u16(f, Q6_V_vnot_V(f)); /* f(1-f) */
-    return hvx_multiply_high_u16(bow, Q6_Vh_vadd_VhVh(hvx_multiply_high_u16(f, c1), c0));
-}
 
 /* m: 16-bit fractions -> 1/(1+m) with 15 fraction bits; 32767 stands for 1 */
 HVX_INLINE HVX_Vector hvx_reciprocal_q15(HVX_Vector m) {
@@ -38,7 +31,7 @@ HVX_INLINE HVX_VectorPair hvx_sigmoid_154(HVX_Vector low, HVX_Vector high) {
     const HVX_Vector bottom = hvx_splat_f32(128.0f), top = hvx_splat_f32(255.99998f);
     low = Q6_Vw_vmin_VwVw(Q6_Vw_vmax_VwVw(low, bottom), top);
     high = Q6_Vw_vmin_VwVw(Q6_Vw_vmax_VwVw(high, bottom), top);
-    const HVX_Vector dip = hvx_exp2_dip_linear(Q6_Vh_vshuffe_VhVh(high, low));
+    const HVX_Vector dip = hvx_exp2_dip(Q6_Vh_vshuffe_VhVh(high, low));
     /* times 128: a shift that does not take the shift pipe */
     const HVX_VectorPair lines =
         Q6_W_vcombine_VV(Q6_Vw_vmpyi_VwRub(high, (int32_t)0x80808080u), Q6_Vw_vmpyi_VwRub(low, (int32_t)0x80808080u));
@@ -95,13 +88,17 @@ HVX_INLINE HVX_Vector hvx_gated_qf32(HVX_Vector x, HVX_Vector sigmoid) {
 
 /* ---- special values, by integer comparison: the internal formats have none ---- */
 
-#define HVX_NAN_ONLY 0xff800000u       /* bits above this one are NaN */
-#define HVX_NAN_AND_MINUS_INF 0xff7fffffu /* the same, and -infinity */
+#define HVX_NAN_ONLY 0xff800001u          /* negative numbers with these bits or above are NaN */
+#define HVX_NAN_AND_MINUS_INF 0xff800000u /* the same, and -infinity */
 
-/* r, but NaN where x is NaN, or -infinity as well: x is negative with bits above `above`, or a positive NaN */
-HVX_INLINE HVX_Vector hvx_keep_nan(HVX_Vector x, HVX_Vector above, HVX_Vector r) {
-    const HVX_VectorPred positive = Q6_Q_vcmp_gt_VwVw(x, hvx_splat_i32(0x7f800000));
-    return Q6_V_vmux_QVV(Q6_Q_vcmp_gtor_QVuwVuw(positive, x, above), hvx_splat_i32(0x7fc00000), r);
+/*
+ * r, but NaN where x is NaN, or -infinity as well: x is negative with the bits of `first_nan` or above, or a positive
+ * NaN. The limit for positive numbers is a NaN itself, and is taken for it: one register less, when they are scarce.
+ */
+HVX_INLINE HVX_Vector hvx_keep_nan(HVX_Vector x, HVX_Vector first_nan, HVX_Vector r) {
+    const HVX_Vector nan = hvx_splat_i32(0x7f800001);
+    const HVX_VectorPred is_number = Q6_Q_vcmp_gtand_QVuwVuw(Q6_Q_vcmp_gt_VwVw(nan, x), first_nan, x);
+    return Q6_V_vmux_QVV(is_number, r, nan);
 }
 
 #endif

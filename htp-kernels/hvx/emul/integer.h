@@ -103,8 +103,8 @@ HVX_INLINE HVX_VectorPred Q6_Q_vcmp_gt_VwVw(HVX_Vector u, HVX_Vector v) { return
 HVX_INLINE HVX_VectorPred Q6_Q_vcmp_gt_VuwVuw(HVX_Vector u, HVX_Vector v) {
     return hvx_pred(hvx_greater_unsigned_words(u, v));
 }
-HVX_INLINE HVX_VectorPred Q6_Q_vcmp_gtor_QVuwVuw(HVX_VectorPred q, HVX_Vector u, HVX_Vector v) {
-    return Q6_Q_or_QQ(q, Q6_Q_vcmp_gt_VuwVuw(u, v));
+HVX_INLINE HVX_VectorPred Q6_Q_vcmp_gtand_QVuwVuw(HVX_VectorPred q, HVX_Vector u, HVX_Vector v) {
+    return Q6_Q_and_QQ(q, Q6_Q_vcmp_gt_VuwVuw(u, v));
 }
 HVX_INLINE HVX_Vector Q6_V_vand_QV(HVX_VectorPred q, HVX_Vector v) { return Q6_V_vand_VV(q.mask, v); }
 HVX_INLINE HVX_Vector Q6_V_vmux_QVV(HVX_VectorPred q, HVX_Vector u, HVX_Vector v) {

@@ -26,7 +26,7 @@
 #define HVX_LIST_Q_R(X) X(Q6_Q_vsetq_R) X(Q6_Q_vsetq2_R)
 #define HVX_LIST_Q_VV(X) X(Q6_Q_vcmp_eq_VwVw) X(Q6_Q_vcmp_eq_VhVh) X(Q6_Q_vcmp_gt_VwVw) X(Q6_Q_vcmp_gt_VuwVuw)
 #define HVX_LIST_Q_QQ(X) X(Q6_Q_and_QQ) X(Q6_Q_and_QQn) X(Q6_Q_or_QQ)
-#define HVX_LIST_Q_QVV(X) X(Q6_Q_vcmp_gtor_QVuwVuw)
+#define HVX_LIST_Q_QVV(X) X(Q6_Q_vcmp_gtand_QVuwVuw)
 #define HVX_LIST_V_QV(X) X(Q6_V_vand_QV)
 #define HVX_LIST_V_QVV(X) X(Q6_V_vmux_QVV)
 #define HVX_LIST_W_QVV(X) X(Q6_W_vswap_QVV)

@@ -90,7 +90,7 @@ PLAIN_VV(Q6_Q_vcmp_eq_VhVh, 64, h, (int16_t)-(u.h[i] == v.h[i]))
 PLAIN_VV(Q6_Q_vcmp_gt_VwVw, 32, w, -(u.w[i] > v.w[i]))
 PLAIN_VV(Q6_Q_vcmp_gt_VuwVuw, 32, w, -(u.uw[i] > v.uw[i]))
 /* or with a predicate that comes first */
-PLAIN_VVV(Q6_Q_vcmp_gtor_QVuwVuw, 128, ub, (uint8_t)(x.ub[i] | -(u.uw[i / 4] > v.uw[i / 4])))
+PLAIN_VVV(Q6_Q_vcmp_gtand_QVuwVuw, 128, ub, (uint8_t)(x.ub[i] & -(u.uw[i / 4] > v.uw[i / 4])))
 PLAIN_VV(Q6_V_vand_QV, 128, ub, u.ub[i] & v.ub[i])
 PLAIN_VVV(Q6_V_vmux_QVV, 128, ub, x.ub[i] ? u.ub[i] : v.ub[i])
 HVX_PLAIN_FN HVX_VectorPair plain_Q6_W_vswap_QVV(HVX_Vector q_, HVX_Vector u_, HVX_Vector v_) {

@@ -59,7 +59,8 @@ static void run_shape(struct check *c, uint32_t op, uint32_t type, const struct 
     check_make(&dst, type, HTP_LAYOUT_ROWS, s->ne, dst_nb, s->offset * 2 * size);
     ref_fill(&a.view, scale, s->special);
     ref_fill(&b.view, 3, s->special);
-    struct htp_glu_params params = {s->form == SWAPPED, 0.25f + 2 * fabsf(check_uniform()), 1 + 6 * fabsf(check_uniform())};
+    const float alpha = 0.25f + 2 * fabsf(check_uniform()), limit = 1 + 6 * fabsf(check_uniform());
+    const struct htp_glu_params params = {s->form == SWAPPED, alpha, limit};
     const uint32_t rows = htp_rows(&a.view);
     double *expected = malloc((size_t)rows * length * 3 * sizeof(double)), *e = expected;
     for (uint32_t r = 0; expected != NULL && r < rows; r++) {

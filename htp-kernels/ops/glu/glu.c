@@ -10,15 +10,15 @@
 
 uint32_t htp_glu(struct htp_exec *exec);
 
-/* sigmoid of a * x * b; NaN where x is NaN, or above `above`. A NaN of b stays one as far as products keep it. */
+/* a * b * sigmoid; NaN where a is NaN or not below `first_nan`. A NaN of b stays one as far as products keep it. */
 HVX_INLINE HVX_VectorPair gated_product(HVX_Vector low, HVX_Vector high, HVX_Vector b_low, HVX_Vector b_high,
-                                        HVX_VectorPair sigmoid, uint32_t above) {
+                                        HVX_VectorPair sigmoid, uint32_t first_nan) {
     const HVX_Vector floor = hvx_splat_f32(-128.0f);
     const HVX_Vector x = hvx_mul_f32(Q6_Vsf_vmax_VsfVsf(low, floor), b_low);
     const HVX_Vector y = hvx_mul_f32(Q6_Vsf_vmax_VsfVsf(high, floor), b_high);
     const HVX_VectorPair r =
         Q6_W_vcombine_VV(hvx_mul_f32(y, Q6_V_hi_W(sigmoid)), hvx_mul_f32(x, Q6_V_lo_W(sigmoid)));
-    return keep_nan(low, high, above, r);
+    return keep_nan(low, high, first_nan, r);
 }
 
 HVX_INLINE HVX_VectorPair swiglu_pair(const struct map *map, HVX_Vector low, HVX_Vector high, HVX_Vector b_low,
@@ -28,7 +28,7 @@ HVX_INLINE HVX_VectorPair swiglu_pair(const struct map *map, HVX_Vector low, HVX
     const HVX_VectorPair s = hvx_sigmoid_154(hvx_sigmoid_argument(low, factor), hvx_sigmoid_argument(high, factor));
     return gated_product(low, high, b_low, b_high, s, HVX_NAN_AND_MINUS_INF);
 }
-MAP_BINARY(run_swiglu, 6, swiglu_pair)
+MAP_BINARY(run_swiglu, 4, swiglu_pair)
 
 HVX_INLINE HVX_VectorPair geglu_pair(const struct map *map, HVX_Vector low, HVX_Vector high, HVX_Vector b_low,
                                      HVX_Vector b_high) {
@@ -46,7 +46,7 @@ HVX_INLINE HVX_VectorPair geglu_quick_pair(const struct map *map, HVX_Vector low
     const HVX_VectorPair s = hvx_sigmoid_154(hvx_sigmoid_argument(low, factor), hvx_sigmoid_argument(high, factor));
     return gated_product(low, high, b_low, b_high, s, HVX_NAN_AND_MINUS_INF);
 }
-MAP_BINARY(run_geglu_quick, 6, geglu_quick_pair)
+MAP_BINARY(run_geglu_quick, 4, geglu_quick_pair)
 
 HVX_INLINE HVX_VectorPair geglu_erf_pair(const struct map *map, HVX_Vector low, HVX_Vector high, HVX_Vector b_low,
                                          HVX_Vector b_high) {
@@ -81,13 +81,13 @@ HVX_INLINE HVX_VectorPair swiglu_oai_pair(const struct map *map, HVX_Vector low,
                                           HVX_Vector b_high) {
     return limited_pair(low, high, b_low, b_high, map, map->args[0], 1.0f);
 }
-MAP_BINARY(run_swiglu_oai, 1, swiglu_oai_pair)
+MAP_BINARY(run_swiglu_oai, 4, swiglu_oai_pair)
 
 HVX_INLINE HVX_VectorPair swiglu_clamp_pair(const struct map *map, HVX_Vector low, HVX_Vector high, HVX_Vector b_low,
                                             HVX_Vector b_high) {
     return limited_pair(low, high, b_low, b_high, map, 1.0f, 0.0f);
 }
-MAP_BINARY(run_swiglu_clamp, 1, swiglu_clamp_pair)
+MAP_BINARY(run_swiglu_clamp, 4, swiglu_clamp_pair)
 
 /* not a product with relu(a): where a is not positive the result is 0 whatever b is */
 HVX_INLINE HVX_VectorPair reglu_pair(const struct map *map, HVX_Vector low, HVX_Vector high, HVX_Vector b_low,

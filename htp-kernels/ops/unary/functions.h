@@ -12,8 +12,8 @@
 #define UNARY_NAN 0x7fc00000
 
 /* hvx_keep_nan for a pair */
-HVX_INLINE HVX_VectorPair keep_nan(HVX_Vector low, HVX_Vector high, uint32_t above, HVX_VectorPair r) {
-    const HVX_Vector limit = hvx_splat_i32((int32_t)above);
+HVX_INLINE HVX_VectorPair keep_nan(HVX_Vector low, HVX_Vector high, uint32_t first_nan, HVX_VectorPair r) {
+    const HVX_Vector limit = hvx_splat_i32((int32_t)first_nan);
     return Q6_W_vcombine_VV(hvx_keep_nan(high, limit, Q6_V_hi_W(r)), hvx_keep_nan(low, limit, Q6_V_lo_W(r)));
 }
 

@@ -38,29 +38,24 @@ void map_run(struct htp_exec *exec, const struct map *map, const struct htp_view
 /* ---- kernels ---- */
 
 /*
- * MAP_UNARY(name, count, f) defines the map_fn `name` from f(map, low, high), which computes a pair; `count` pairs are
- * computed at a time. Two loops: for operands apart, and for dst being the source, where the compiler can tell loads
- * and stores from each other since there is one pointer.
+ * MAP_UNARY(name, count, f) defines the map_fn `name` from f(map, low, high), which computes a pair, and MAP_EACH from
+ * f(map, x), which computes a vector. Two loops: for operands apart, and for dst being the source, where the compiler
+ * can tell loads and stores from each other since there is one pointer. `count` pairs or vectors are unrolled, as many
+ * as gave the fewest packets: see packets/.
  */
-#define MAP_UNARY(name, count, f)                                                                               \
+#define MAP_LOOPS(name, count, count_in_place, n, body_apart, body_in_place)                                    \
     static HVX_NOINLINE void name##_apart(const struct map *map, const HVX_Vector *restrict a,                  \
                                           HVX_Vector *restrict dst, uint32_t pairs) {                           \
         const struct map local = *map;                                                                          \
         HVX_UNROLL_COUNT(count)                                                                                 \
-        for (uint32_t i = 0; i < pairs; i++) {                                                                  \
-            const HVX_VectorPair r = f(&local, a[2 * i], a[2 * i + 1]);                                         \
-            dst[2 * i] = Q6_V_lo_W(r);                                                                          \
-            dst[2 * i + 1] = Q6_V_hi_W(r);                                                                      \
-        }                                                                                                       \
+        for (uint32_t i = 0; i < n; i++)                                                                        \
+            body_apart                                                                                          \
     }                                                                                                           \
-    static HVX_NOINLINE void name##_in_place(const struct map *map, HVX_Vector *data, uint32_t pairs) {         \
+    static HVX_NOINLINE void name##_in_place(const struct map *map, HVX_Vector *dst, uint32_t pairs) {          \
         const struct map local = *map;                                                                          \
-        HVX_UNROLL_COUNT(count)                                                                                 \
-        for (uint32_t i = 0; i < pairs; i++) {                                                                  \
-            const HVX_VectorPair r = f(&local, data[2 * i], data[2 * i + 1]);                                   \
-            data[2 * i] = Q6_V_lo_W(r);                                                                         \
-            data[2 * i + 1] = Q6_V_hi_W(r);                                                                     \
-        }                                                                                                       \
+        HVX_UNROLL_COUNT(count_in_place)                                                                        \
+        for (uint32_t i = 0; i < n; i++)                                                                        \
+            body_in_place                                                                                       \
     }                                                                                                           \
     static void name(const struct map *map, const HVX_Vector *a, const HVX_Vector *b, HVX_Vector *dst,          \
                      uint32_t pairs) {                                                                          \
@@ -70,6 +65,16 @@ void map_run(struct htp_exec *exec, const struct map *map, const struct htp_view
         else                                                                                                    \
             name##_apart(map, a, dst, pairs);                                                                   \
     }
+
+#define MAP_PAIR(f, a)                                                                                          \
+    {                                                                                                           \
+        const HVX_VectorPair r = f(&local, a[2 * i], a[2 * i + 1]);                                             \
+        dst[2 * i] = Q6_V_lo_W(r);                                                                              \
+        dst[2 * i + 1] = Q6_V_hi_W(r);                                                                          \
+    }
+#define MAP_UNARY(name, count, f) MAP_LOOPS(name, count, count, pairs, MAP_PAIR(f, a), MAP_PAIR(f, dst))
+#define MAP_EACH(name, count, in_place, f) \
+    MAP_LOOPS(name, count, in_place, 2 * pairs, { dst[i] = f(&local, a[i]); }, { dst[i] = f(&local, dst[i]); })
 
 /* The same for f(map, a_low, a_high, b_low, b_high). */
 #define MAP_BINARY(name, count, f)                                                                              \

@@ -4,7 +4,7 @@
 
 #include "check/check.h"
 
-/* ggml's function: x is of the type; args as in htp_unary_params. Where ggml's CPU backend differs by type, as there. */
+/* args as in htp_unary_params. type: of x; ggml's CPU backend differs by type in one place. */
 double ref_unary(uint32_t op, uint32_t type, double x, const float *args);
 
 /* ggml's rounding of a result to the type */

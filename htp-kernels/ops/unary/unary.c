@@ -10,44 +10,32 @@
 
 uint32_t htp_unary(struct htp_exec *exec);
 
-/* A function of vectors, for both of a pair. */
-#define EACH(name, expr)                                                                                 \
-    HVX_INLINE HVX_Vector name##_one(const struct map *map, HVX_Vector x) {                              \
-        (void)map;                                                                                       \
-        return expr;                                                                                     \
-    }                                                                                                    \
-    HVX_INLINE HVX_VectorPair name##_pair(const struct map *map, HVX_Vector low, HVX_Vector high) {      \
-        return Q6_W_vcombine_VV(name##_one(map, high), name##_one(map, low));                            \
-    }
+/* A kernel of a function of a vector x. */
+#define EACH(name, count, in_place, expr)                                             \
+    HVX_INLINE HVX_Vector name##_vector(const struct map *map, HVX_Vector x) {        \
+        (void)map;                                                                    \
+        return expr;                                                                  \
+    }                                                                                 \
+    MAP_EACH(run_##name, count, in_place, name##_vector)
 
-EACH(scale, hvx_mul_f32(x, hvx_splat_f32(map->args[0])))
-EACH(scale_bias, hvx_qf32_to_f32(Q6_Vqf32_vadd_Vqf32Vsf(hvx_mul_f32_qf32(x, hvx_splat_f32(map->args[0])),
-                                                         hvx_splat_f32(map->args[1]))))
-EACH(sqr, hvx_mul_f32(x, x))
-EACH(sqrt, square_root(x))
-EACH(clamp, clamp(x, map->args[0], map->args[1]))
-EACH(neg, Q6_V_vxor_VV(x, hvx_splat_i32(INT32_MIN)))
-EACH(relu, relu(x))
-EACH(abs, absolute(x))
-EACH(step, step(x))
-EACH(log, logarithm(x))
-
-MAP_UNARY(run_scale, 4, scale_pair)
-MAP_UNARY(run_scale_bias, 4, scale_bias_pair)
-MAP_UNARY(run_sqr, 4, sqr_pair)
-MAP_UNARY(run_sqrt, 1, sqrt_pair)
-MAP_UNARY(run_clamp, 1, clamp_pair)
-MAP_UNARY(run_neg, 1, neg_pair)
-MAP_UNARY(run_relu, 1, relu_pair)
-MAP_UNARY(run_abs, 1, abs_pair)
-MAP_UNARY(run_step, 1, step_pair)
-MAP_UNARY(run_log, 1, log_pair)
+EACH(scale, 1, 8, hvx_mul_f32(x, hvx_splat_f32(map->args[0])))
+EACH(scale_bias, 8, 8,
+     hvx_qf32_to_f32(Q6_Vqf32_vadd_Vqf32Vsf(hvx_mul_f32_qf32(x, hvx_splat_f32(map->args[0])),
+                                            hvx_splat_f32(map->args[1]))))
+EACH(sqr, 1, 8, hvx_mul_f32(x, x))
+EACH(sqrt, 8, 8, square_root(x))
+EACH(clamp, 8, 8, clamp(x, map->args[0], map->args[1]))
+EACH(neg, 8, 8, Q6_V_vxor_VV(x, hvx_splat_i32(INT32_MIN)))
+EACH(relu, 8, 8, relu(x))
+EACH(abs, 8, 8, absolute(x))
+EACH(step, 8, 8, step(x))
+EACH(log, 5, 5, logarithm(x))
 
 HVX_INLINE HVX_VectorPair exp_pair(const struct map *map, HVX_Vector low, HVX_Vector high) {
     (void)map;
     return keep_nan(low, high, HVX_NAN_ONLY, exponential(low, high));
 }
-MAP_UNARY(run_exp, 4, exp_pair)
+MAP_UNARY(run_exp, 8, exp_pair)
 
 HVX_INLINE HVX_VectorPair softplus_pair(const struct map *map, HVX_Vector low, HVX_Vector high) {
     (void)map;
@@ -55,7 +43,7 @@ HVX_INLINE HVX_VectorPair softplus_pair(const struct map *map, HVX_Vector low, H
     const HVX_Vector a = softplus_of(low, Q6_V_lo_W(e)), b = softplus_of(high, Q6_V_hi_W(e));
     return keep_nan(low, high, HVX_NAN_ONLY, Q6_W_vcombine_VV(b, a));
 }
-MAP_UNARY(run_softplus, 1, softplus_pair)
+MAP_UNARY(run_softplus, 2, softplus_pair)
 
 HVX_INLINE HVX_VectorPair tanh_pair(const struct map *map, HVX_Vector low, HVX_Vector high) {
     (void)map;
@@ -63,7 +51,7 @@ HVX_INLINE HVX_VectorPair tanh_pair(const struct map *map, HVX_Vector low, HVX_V
     const HVX_Vector a = tanh_of(low, Q6_V_lo_W(e)), b = tanh_of(high, Q6_V_hi_W(e));
     return keep_nan(low, high, HVX_NAN_ONLY, Q6_W_vcombine_VV(b, a));
 }
-MAP_UNARY(run_tanh, 1, tanh_pair)
+MAP_UNARY(run_tanh, 2, tanh_pair)
 
 HVX_INLINE HVX_VectorPair sigmoid_pair(const struct map *map, HVX_Vector low, HVX_Vector high) {
     (void)map;
@@ -71,13 +59,13 @@ HVX_INLINE HVX_VectorPair sigmoid_pair(const struct map *map, HVX_Vector low, HV
     const HVX_VectorPair r = hvx_sigmoid_154(hvx_sigmoid_argument(low, factor), hvx_sigmoid_argument(high, factor));
     return keep_nan(low, high, HVX_NAN_ONLY, r);
 }
-MAP_UNARY(run_sigmoid, 6, sigmoid_pair)
+MAP_UNARY(run_sigmoid, 5, sigmoid_pair)
 
-/* x * sigmoid(...), with NaN for what is above `above` */
-HVX_INLINE HVX_VectorPair gated_pair(HVX_Vector low, HVX_Vector high, HVX_VectorPair sigmoid, uint32_t above) {
+/* x * sigmoid(...), with NaN for what is not below `first_nan` */
+HVX_INLINE HVX_VectorPair gated_pair(HVX_Vector low, HVX_Vector high, HVX_VectorPair sigmoid, uint32_t first_nan) {
     const HVX_Vector a = hvx_qf32_to_f32(hvx_gated_qf32(low, Q6_V_lo_W(sigmoid)));
     const HVX_Vector b = hvx_qf32_to_f32(hvx_gated_qf32(high, Q6_V_hi_W(sigmoid)));
-    return keep_nan(low, high, above, Q6_W_vcombine_VV(b, a));
+    return keep_nan(low, high, first_nan, Q6_W_vcombine_VV(b, a));
 }
 
 HVX_INLINE HVX_VectorPair silu_pair(const struct map *map, HVX_Vector low, HVX_Vector high) {
@@ -86,7 +74,7 @@ HVX_INLINE HVX_VectorPair silu_pair(const struct map *map, HVX_Vector low, HVX_V
     const HVX_VectorPair r = hvx_sigmoid_154(hvx_sigmoid_argument(low, factor), hvx_sigmoid_argument(high, factor));
     return gated_pair(low, high, r, HVX_NAN_AND_MINUS_INF);
 }
-MAP_UNARY(run_silu, 6, silu_pair)
+MAP_UNARY(run_silu, 4, silu_pair)
 
 HVX_INLINE HVX_VectorPair gelu_quick_pair(const struct map *map, HVX_Vector low, HVX_Vector high) {
     (void)map;
@@ -94,14 +82,14 @@ HVX_INLINE HVX_VectorPair gelu_quick_pair(const struct map *map, HVX_Vector low,
     const HVX_VectorPair r = hvx_sigmoid_154(hvx_sigmoid_argument(low, factor), hvx_sigmoid_argument(high, factor));
     return gated_pair(low, high, r, HVX_NAN_AND_MINUS_INF);
 }
-MAP_UNARY(run_gelu_quick, 6, gelu_quick_pair)
+MAP_UNARY(run_gelu_quick, 4, gelu_quick_pair)
 
 HVX_INLINE HVX_VectorPair gelu_pair(const struct map *map, HVX_Vector low, HVX_Vector high) {
     const HVX_VectorPair r = hvx_sigmoid_154(hvx_gelu_argument(low), hvx_gelu_argument(high));
     /* ggml gives 0 for -infinity in f32 and NaN in the other types */
     return gated_pair(low, high, r, map->type == HTP_TYPE_F32 ? HVX_NAN_ONLY : HVX_NAN_AND_MINUS_INF);
 }
-MAP_UNARY(run_gelu, 6, gelu_pair)
+MAP_UNARY(run_gelu, 4, gelu_pair)
 
 HVX_INLINE HVX_VectorPair gelu_erf_pair(const struct map *map, HVX_Vector low, HVX_Vector high) {
     (void)map;
