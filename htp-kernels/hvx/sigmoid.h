@@ -1,5 +1,5 @@
 /*
- * Sigmoid, and what is a product with it: silu, the gelu family. Relative error below 4e-5, tails included.
+ * Sigmoid, and what is a product with it: silu, the gelu family. Relative error below 1.5e-4, tails included.
  *
  * sigmoid(z) = 1/d with d = 1 + 2^t, t = -z / ln 2. The argument comes as t + 154, so that, cut to [128, 256), it is the
  * fixed-point number that hvx/exp2.h speaks of, with t in [-26, 102): below that the power is invisible beside 1, above

@@ -13,11 +13,9 @@ uint32_t htp_glu(struct htp_exec *exec);
 /* a * b * sigmoid; NaN where a is NaN or not below `first_nan`. A NaN of b stays one as far as products keep it. */
 HVX_INLINE HVX_VectorPair gated_product(HVX_Vector low, HVX_Vector high, HVX_Vector b_low, HVX_Vector b_high,
                                         HVX_VectorPair sigmoid, uint32_t first_nan) {
-    const HVX_Vector floor = hvx_splat_f32(-128.0f);
-    const HVX_Vector x = hvx_mul_f32(Q6_Vsf_vmax_VsfVsf(low, floor), b_low);
-    const HVX_Vector y = hvx_mul_f32(Q6_Vsf_vmax_VsfVsf(high, floor), b_high);
-    const HVX_VectorPair r =
-        Q6_W_vcombine_VV(hvx_mul_f32(y, Q6_V_hi_W(sigmoid)), hvx_mul_f32(x, Q6_V_lo_W(sigmoid)));
+    const HVX_Vector x = hvx_qf32_to_f32(hvx_gated_qf32(low, Q6_V_lo_W(sigmoid)));
+    const HVX_Vector y = hvx_qf32_to_f32(hvx_gated_qf32(high, Q6_V_hi_W(sigmoid)));
+    const HVX_VectorPair r = Q6_W_vcombine_VV(hvx_mul_f32(y, b_high), hvx_mul_f32(x, b_low));
     return keep_nan(low, high, first_nan, r);
 }
 
@@ -28,7 +26,7 @@ HVX_INLINE HVX_VectorPair swiglu_pair(const struct map *map, HVX_Vector low, HVX
     const HVX_VectorPair s = hvx_sigmoid_154(hvx_sigmoid_argument(low, factor), hvx_sigmoid_argument(high, factor));
     return gated_product(low, high, b_low, b_high, s, HVX_NAN_AND_MINUS_INF);
 }
-MAP_BINARY(run_swiglu, 4, swiglu_pair)
+MAP_BINARY(run_swiglu, 5, swiglu_pair)
 
 HVX_INLINE HVX_VectorPair geglu_pair(const struct map *map, HVX_Vector low, HVX_Vector high, HVX_Vector b_low,
                                      HVX_Vector b_high) {
@@ -37,7 +35,7 @@ HVX_INLINE HVX_VectorPair geglu_pair(const struct map *map, HVX_Vector low, HVX_
     return gated_product(low, high, b_low, b_high, s,
                          map->type == HTP_TYPE_F32 ? HVX_NAN_ONLY : HVX_NAN_AND_MINUS_INF);
 }
-MAP_BINARY(run_geglu, 6, geglu_pair)
+MAP_BINARY(run_geglu, 5, geglu_pair)
 
 HVX_INLINE HVX_VectorPair geglu_quick_pair(const struct map *map, HVX_Vector low, HVX_Vector high, HVX_Vector b_low,
                                            HVX_Vector b_high) {
@@ -46,7 +44,7 @@ HVX_INLINE HVX_VectorPair geglu_quick_pair(const struct map *map, HVX_Vector low
     const HVX_VectorPair s = hvx_sigmoid_154(hvx_sigmoid_argument(low, factor), hvx_sigmoid_argument(high, factor));
     return gated_product(low, high, b_low, b_high, s, HVX_NAN_AND_MINUS_INF);
 }
-MAP_BINARY(run_geglu_quick, 4, geglu_quick_pair)
+MAP_BINARY(run_geglu_quick, 5, geglu_quick_pair)
 
 HVX_INLINE HVX_VectorPair geglu_erf_pair(const struct map *map, HVX_Vector low, HVX_Vector high, HVX_Vector b_low,
                                          HVX_Vector b_high) {
@@ -54,7 +52,7 @@ HVX_INLINE HVX_VectorPair geglu_erf_pair(const struct map *map, HVX_Vector low, 
     const HVX_VectorPair s = hvx_sigmoid_154(hvx_gelu_erf_argument(low), hvx_gelu_erf_argument(high));
     return gated_product(low, high, b_low, b_high, s, HVX_NAN_AND_MINUS_INF);
 }
-MAP_BINARY(run_geglu_erf, 4, geglu_erf_pair)
+MAP_BINARY(run_geglu_erf, 6, geglu_erf_pair)
 
 /* at least -limit, at most limit; NaN is not looked after */
 HVX_INLINE HVX_Vector within(HVX_Vector b, HVX_Vector limit) {

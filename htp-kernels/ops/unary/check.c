@@ -19,17 +19,18 @@ struct op {
 };
 
 #define EXACT 2e-7
-#define CURVE 4e-5
+#define CURVE 4e-5 /* of powers of two in 16 bits */
+#define GATE 1.5e-4 /* of their reciprocal as well */
 static const struct op ops[] = {
     {HTP_OP_SCALE, EXACT, 1, false},
     {HTP_OP_SQR, EXACT, 1e-37, false},
     {HTP_OP_SQRT, 3e-7, 0, false},
     {HTP_OP_CLAMP, 0, 0, false},
-    {HTP_OP_SILU, CURVE, 1e-24, false},
-    {HTP_OP_GELU, CURVE, 1e-24, false},
-    {HTP_OP_GELU_QUICK, CURVE, 1e-24, false},
-    {HTP_OP_GELU_ERF, CURVE, 0, true},
-    {HTP_OP_SIGMOID, CURVE, 1e-26, false},
+    {HTP_OP_SILU, GATE, 1e-24, false},
+    {HTP_OP_GELU, GATE, 1e-24, false},
+    {HTP_OP_GELU_QUICK, GATE, 1e-24, false},
+    {HTP_OP_GELU_ERF, GATE, 0, true},
+    {HTP_OP_SIGMOID, GATE, 1e-26, false},
     {HTP_OP_NEG, 0, 0, false},
     {HTP_OP_EXP, CURVE, 1e-33, false},
     {HTP_OP_SOFTPLUS, CURVE, 1e-33, false},

@@ -9,7 +9,7 @@ static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 static double gelu(uint32_t type, double x) {
     if (type == HTP_TYPE_F32 && x == -INFINITY) /* ggml's table for f32 ends before */
         return 0;
-    return 0.5 * x * (1 + tanh(0.79788456080286535588 * x * (1 + 0.044715 * x * x)));
+    return x * sigmoid(2 * 0.79788456080286535588 * x * (1 + 0.044715 * x * x)); /* 1 + tanh(y) is 2 sigmoid(2y) */
 }
 
 /* in ggml's order of comparisons */
@@ -113,7 +113,7 @@ double ref_error(uint32_t type, double got, double expected, double relative, do
         return got == rounded ? 0 : INFINITY;
     if (got == expected)
         return 0;
-    /* f16 has subnormals, which lose places */
-    const double place = type == HTP_TYPE_F16 ? 0x1p-25 : 0;
-    return fabs(got - expected) / ((relative + 1.01 * ref_precision(type)) * fabs(expected) + relative * unit + place);
+    /* half of the last place of subnormals */
+    const double place = type == HTP_TYPE_F16 ? 0x1p-25 : type == HTP_TYPE_BF16 ? 0x1p-134 : 0x1p-150;
+    return fabs(got - expected) / ((relative + 1.01 * ref_precision(type)) * fabs(expected) + relative * unit + 2 * place);
 }
