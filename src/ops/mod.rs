@@ -11,11 +11,13 @@ mod conv;
 mod copy;
 pub mod docs;
 mod gather;
+mod glu;
 mod matmul;
 mod norm;
 mod rope;
 mod softmax;
 mod sort;
+mod unary;
 
 use claim::{rule, Claim, Rule};
 
@@ -57,6 +59,8 @@ pub const FAMILIES: &[Family] = &[
     conv::FAMILY,
     rope::FAMILY,
     softmax::FAMILY,
+    unary::FAMILY,
+    glu::FAMILY,
 ];
 
 /// The claims of each family, by its name.

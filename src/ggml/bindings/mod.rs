@@ -48,6 +48,12 @@ pub const KNOWN_OPS: &[(ggml_op, &str)] = &[
     (GGML_OP_SSM_CONV, "SSM_CONV"),
     (GGML_OP_ROPE, "ROPE"),
     (GGML_OP_SOFT_MAX, "SOFT_MAX"),
+    (GGML_OP_SCALE, "SCALE"),
+    (GGML_OP_SQR, "SQR"),
+    (GGML_OP_SQRT, "SQRT"),
+    (GGML_OP_LOG, "LOG"),
+    (GGML_OP_CLAMP, "CLAMP"),
+    (GGML_OP_UNARY, "UNARY"),
 ];
 
 /// See [`KNOWN_OPS`].
