@@ -75,6 +75,8 @@ pub const CLAIMS: &[(&str, &[Claim])] = &[
     ("conv", conv::CLAIMS),
     ("rope", rope::CLAIMS),
     ("softmax", softmax::CLAIMS),
+    ("unary", unary::CLAIMS),
+    ("glu", glu::CLAIMS),
 ];
 
 impl Family {
