@@ -37,7 +37,8 @@ fn supports(node: Tensor) -> Result<(), Declined> {
     }
     let fits = match b {
         Some(b) => a.same_shape(node) && b.same_shape(node),
-        None => node.ne()[0].checked_mul(2) == Some(a.ne()[0]) && a.ne()[1..] == node.ne()[1..],
+        // Of an odd number the last element belongs to neither half.
+        None => a.ne()[0] / 2 == node.ne()[0] && a.ne()[1..] == node.ne()[1..],
     };
     if !fits {
         return Err("shapes do not fit together");
@@ -73,11 +74,15 @@ mod tests {
             let glu = node(GGML_OP_GLU, a, [8, 3, 2, 1], &mut [&mut x, &mut y]);
             assert_eq!(supports(view(&glu)).is_ok(), expected, "{a:?} and {b:?} {shape:?}");
         }
-        for (kind, shape, expected) in
-            [(F16, [4, 3, 2, 1], true), (F16, [8, 3, 2, 1], false), (F16, [4, 3, 1, 1], false), (I32, [4, 3, 2, 1], false)]
-        {
-            let mut x = tensor(kind, [8, 3, 2, 1]);
-            let glu = node(GGML_OP_GLU, kind, shape, &mut [&mut x]);
+        for (kind, shape, expected) in [
+            (F16, [9, 3, 2, 1], true),
+            (F16, [8, 3, 2, 1], true),
+            (F16, [4, 3, 2, 1], false),
+            (F16, [8, 3, 1, 1], false),
+            (I32, [8, 3, 2, 1], false),
+        ] {
+            let mut x = tensor(kind, shape);
+            let glu = node(GGML_OP_GLU, kind, [4, 3, 2, 1], &mut [&mut x]);
             assert_eq!(supports(view(&glu)).is_ok(), expected, "halves, {kind:?} {shape:?}");
         }
     }
