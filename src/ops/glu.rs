@@ -39,13 +39,16 @@ pub const CLAIMS: &[Claim] = &[Claim {
     ],
     sources: &[source("a"), optional("b")],
     types: &[&[&[F32, F16, BF16], SAME, SAME]],
-    rules: &[rule!("the result has the shape of a and b; without b it is half as wide as a", |node| {
-        let a = node.src(0)?;
-        Some(match node.src(1) {
-            Some(b) => a.same_shape(node) && b.same_shape(node),
-            None => node.ne()[0].checked_mul(2) == Some(a.ne()[0]) && a.ne()[1..] == node.ne()[1..],
-        })
-    })],
+    rules: &[rule!(
+        "the result has the shape of a and b; without b, rows of a are two of the result, or two and an element",
+        |node| {
+            let a = node.src(0)?;
+            Some(match node.src(1) {
+                Some(b) => a.same_shape(node) && b.same_shape(node),
+                None => a.ne()[0] / 2 == node.ne()[0] && a.ne()[1..] == node.ne()[1..],
+            })
+        }
+    )],
 }];
 
 fn supports(node: Tensor) -> Result<(), Declined> {
@@ -81,13 +84,14 @@ mod tests {
             assert_eq!(supports(view(&glu)).is_ok(), expected, "{a:?} and {b:?} {shape:?}");
         }
         for (kind, shape, expected) in [
-            (F16, [4, 3, 2, 1], true),
-            (F16, [8, 3, 2, 1], false),
-            (F16, [4, 3, 1, 1], false),
-            (I32, [4, 3, 2, 1], false),
+            (F16, [9, 3, 2, 1], true),
+            (F16, [8, 3, 2, 1], true),
+            (F16, [4, 3, 2, 1], false),
+            (F16, [8, 3, 1, 1], false),
+            (I32, [8, 3, 2, 1], false),
         ] {
-            let mut x = tensor(kind, [8, 3, 2, 1]);
-            let glu = node(GGML_OP_GLU, kind, shape, &mut [&mut x]);
+            let mut x = tensor(kind, shape);
+            let glu = node(GGML_OP_GLU, kind, [4, 3, 2, 1], &mut [&mut x]);
             assert_eq!(supports(view(&glu)).is_ok(), expected, "halves, {kind:?} {shape:?}");
         }
     }
