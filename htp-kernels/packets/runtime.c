@@ -8,6 +8,12 @@ void htp_parallel(struct htp_exec *exec, uint32_t n, htp_thread_fn fn, void *arg
         fn(arg, i, n);
 }
 
+/* The emulator has no matrix unit: its kernels are counted one by one. */
+bool htp_hmx_begin(struct htp_exec *exec) {
+    (void)exec;
+    return false;
+}
+
 void htp_dma_init(struct htp_dma *queue) { queue->pushed = queue->done = 0; }
 
 /* Nothing is copied: kernels work on what VTCM holds, and no count depends on that. */
