@@ -41,10 +41,10 @@ struct hmx_weights {
 const struct hmx_weights *hmx_weights_of(uint32_t type);
 
 /*
- * Packs 32 rows of f16 (row_bytes apart, a multiple of 128) into `blocks` tiles. scratch: 64 vectors.
+ * Packs 32 rows of f16 (row_bytes apart, a multiple of 128) into `blocks` tiles. scratch: 32 vectors.
  */
 void hmx_weights_f16(const uint8_t *rows, size_t row_bytes, uint32_t blocks, HVX_Vector *tiles, HVX_Vector *scratch);
-#define HMX_SCRATCH_BYTES (64 * HVX_BYTES)
+#define HMX_SCRATCH_BYTES (32 * HVX_BYTES)
 
 /* Words that are not 0 where the largest scale of a row says that f16 will not do. */
 HVX_Vector hmx_unfit_weights(const struct hmx_weights *w, HVX_Vector largest);

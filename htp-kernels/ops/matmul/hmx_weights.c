@@ -10,8 +10,6 @@
 
 #if HMX_EXISTS
 
-#include "hvx/transpose.h"
-
 #define MAGNITUDE_HALVES 0x7fff7fff
 #define MXFP4_BIAS (127 - 15 - HMX_MXFP4_SHIFT) /* from an exponent byte to the exponent field of f16 */
 
@@ -121,8 +119,8 @@ HVX_INLINE void pack_group(uint32_t type, const HVX_Vector *group, uint32_t plac
     }
 }
 
-HVX_INLINE void pack_column(uint32_t type, const HVX_Vector *column, uint32_t blocks, HVX_Vector *tiles,
-                            HVX_Vector *largest) {
+HVX_INLINE void pack_column(uint32_t type, const HVX_Vector *restrict column, uint32_t blocks,
+                            HVX_Vector *restrict tiles, HVX_Vector *restrict largest) {
     const HVX_Vector table = table_of(type);
     const uint32_t group = htp_tile_scale_group(type), vectors = htp_tile_group_vectors(type);
     HVX_Vector most = *largest;
@@ -150,7 +148,8 @@ HVX_INLINE void pack_column(uint32_t type, const HVX_Vector *column, uint32_t bl
     X(MXFP4, mxfp4, 1, MXFP4_BIAS + 9, MXFP4_BIAS + 26)
 
 #define DEFINE_KERNEL(TYPE, name, bytes, low, high)                                                          \
-    static void pack_##name(const HVX_Vector *column, uint32_t blocks, HVX_Vector *tiles, HVX_Vector *largest) { \
+    static void pack_##name(const HVX_Vector *restrict column, uint32_t blocks, HVX_Vector *restrict tiles,   \
+                            HVX_Vector *restrict largest) {                                                  \
         pack_column(HTP_TYPE_##TYPE, column, blocks, tiles, largest);                                        \
     }
 HMX_WEIGHTS_LIST(DEFINE_KERNEL)
@@ -189,18 +188,54 @@ HVX_Vector hmx_unfit_weights(const struct hmx_weights *w, HVX_Vector largest) {
 
 /* ---- f16 ---- */
 
+/*
+ * Seen as words, a vector of 64 values of each of 32 rows, turned over, is two tiles. Turning over takes five rounds of
+ * interleaving vectors i and i + 16 (hvx/transpose.h says why). Three of them stay within the vectors whose numbers end
+ * with the same two bits, the other two within those that end with the same three bits: done in registers.
+ */
+HVX_INLINE void interleave_round(const HVX_Vector *from, uint32_t count, HVX_Vector *to) {
+    HVX_UNROLL
+    for (uint32_t i = 0; i < 4; i++) {
+        if (i >= count / 2)
+            break;
+        const HVX_VectorPair pair = hvx_interleave_words(from[i], from[i + count / 2]);
+        to[2 * i] = Q6_V_lo_W(pair);
+        to[2 * i + 1] = Q6_V_hi_W(pair);
+    }
+}
+
+static void turn_rows(const uint8_t *restrict rows, size_t row_bytes, HVX_Vector *restrict to) {
+    HVX_ROLLED
+    for (uint32_t g = 0; g < 4; g++, rows += row_bytes, to += 8) {
+        HVX_Vector a[8], b[8];
+        HVX_UNROLL
+        for (uint32_t i = 0; i < 8; i++)
+            a[i] = hvx_load_aligned(rows + 4 * i * row_bytes);
+        interleave_round(a, 8, b);
+        interleave_round(b, 8, a);
+        interleave_round(a, 8, to);
+    }
+}
+
+/* the first `groups` * 4 vectors of the two tiles */
+static void turn_on(const HVX_Vector *restrict from, uint32_t groups, HVX_Vector *restrict tiles) {
+    HVX_ROLLED
+    for (; groups > 0; groups--, from++, tiles += 4) {
+        const HVX_Vector a[4] = {from[0], from[8], from[16], from[24]};
+        HVX_Vector b[4];
+        interleave_round(a, 4, b);
+        interleave_round(b, 4, tiles);
+    }
+}
+
 void hmx_weights_f16(const uint8_t *rows, size_t row_bytes, uint32_t blocks, HVX_Vector *tiles, HVX_Vector *scratch) {
-    HVX_Vector *other = scratch + HVX_TRANSPOSE_ROWS;
-    /* seen as words, a vector of 64 values of each row, turned over, is two tiles */
-    for (uint32_t block = 0; block < blocks; block += 2, rows += HVX_BYTES, tiles += 2 * TILE_VECTORS) {
-        HVX_ROLLED
-        for (uint32_t n = 0; n < HVX_TRANSPOSE_ROWS; n++)
-            scratch[n] = hvx_load_aligned(rows + n * row_bytes);
-        hvx_transpose(scratch, other, 4);
-        const uint32_t vectors = blocks - block > 1 ? 2 * TILE_VECTORS : TILE_VECTORS;
-        HVX_ROLLED
-        for (uint32_t i = 0; i < vectors; i++)
-            tiles[i] = other[i];
+    for (; blocks > 1; blocks -= 2, rows += HVX_BYTES, tiles += 2 * TILE_VECTORS) {
+        turn_rows(rows, row_bytes, scratch);
+        turn_on(scratch, 2 * TILE_VECTORS / 4, tiles);
+    }
+    if (blocks > 0) {
+        turn_rows(rows, row_bytes, scratch);
+        turn_on(scratch, TILE_VECTORS / 4, tiles);
     }
 }
 
