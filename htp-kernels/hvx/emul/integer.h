@@ -269,10 +269,10 @@ HVX_INLINE HVX_Vector Q6_Vh_vpacko_VwVw(HVX_Vector u, HVX_Vector v) { return pla
 HVX_INLINE HVX_Vector Q6_Vb_vpacke_VhVh(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vb_vpacke_VhVh(u, v); }
 HVX_INLINE HVX_Vector Q6_Vb_vpacko_VhVh(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vb_vpacko_VhVh(u, v); }
 HVX_INLINE HVX_VectorPair Q6_Wuh_vunpack_Vub(HVX_Vector u) { return plain_Q6_Wuh_vunpack_Vub(u); }
-HVX_FAST_V(hvx_extend_even_bytes, chunk_i16, (chunk_i16)((chunk_u16)u << 8) >> 8)
-HVX_FAST_V(hvx_extend_odd_bytes, chunk_i16, u >> 8)
-HVX_INLINE HVX_VectorPair Q6_Wh_vsxt_Vb(HVX_Vector u) {
-    return Q6_W_vcombine_VV(hvx_extend_odd_bytes(u), hvx_extend_even_bytes(u));
+HVX_FAST_VV(hvx_subtract_even_bytes, chunk_u16, (u & 0xff) - (v & 0xff))
+HVX_FAST_VV(hvx_subtract_odd_bytes, chunk_u16, (u >> 8) - (v >> 8))
+HVX_INLINE HVX_VectorPair Q6_Wh_vsub_VubVub(HVX_Vector u, HVX_Vector v) {
+    return Q6_W_vcombine_VV(hvx_subtract_odd_bytes(u, v), hvx_subtract_even_bytes(u, v));
 }
 HVX_INLINE HVX_VectorPair Q6_Wh_vshuffoe_VhVh(HVX_Vector u, HVX_Vector v) {
     return Q6_W_vcombine_VV(Q6_Vh_vshuffo_VhVh(u, v), Q6_Vh_vshuffe_VhVh(u, v));

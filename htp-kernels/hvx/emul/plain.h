@@ -115,6 +115,17 @@ PLAIN_VV(Q6_Vub_vsub_VubVub_sat, 128, ub, (uint8_t)(u.ub[i] > v.ub[i] ? u.ub[i] 
 PLAIN_VV(Q6_Vw_vmpyie_VwVuh, 32, uw, u.uw[i] * v.uh[2 * i])
 PLAIN_VV(Q6_Vw_vmpye_VwVuh, 32, w, (int32_t)((int64_t)u.w[i] * v.uh[2 * i] >> 16))
 PLAIN_VR(Q6_Vw_vmpyi_VwRub, 32, uw, u.uw[i] * plain_byte(t, i))
+/* even bytes give the low vector, odd ones the high vector */
+HVX_PLAIN_FN HVX_VectorPair plain_Q6_Wh_vsub_VubVub(HVX_Vector u_, HVX_Vector v_) {
+    const union hvx_lanes u = {u_}, v = {v_};
+    union hvx_lanes r[2];
+    union hvx_pair_lanes pair;
+    for (int i = 0; i < 128; i++)
+        r[i & 1].h[i / 2] = (int16_t)(u.ub[i] - v.ub[i]);
+    pair.v[0] = r[0].v;
+    pair.v[1] = r[1].v;
+    return pair.w;
+}
 PLAIN_VV(Q6_Vuh_vmpy_VuhVuh_rs16, 64, uh, (uint16_t)((uint32_t)u.uh[i] * v.uh[i] >> 16))
 /* even half-words times the low half of t go to the low vector, odd ones times the high half to the high vector */
 HVX_PLAIN_FN HVX_VectorPair plain_Q6_Ww_vmpyacc_WwVhRh(HVX_VectorPair w, HVX_Vector u_, int32_t t) {
@@ -181,17 +192,6 @@ HVX_PLAIN_FN HVX_VectorPair plain_Q6_Wuh_vunpack_Vub(HVX_Vector u_) {
     union hvx_pair_lanes pair;
     for (int i = 0; i < 128; i++)
         r[i / 64].uh[i % 64] = u.ub[i];
-    pair.v[0] = r[0].v;
-    pair.v[1] = r[1].v;
-    return pair.w;
-}
-/* even bytes into the low vector, odd ones into the high vector */
-HVX_PLAIN_FN HVX_VectorPair plain_Q6_Wh_vsxt_Vb(HVX_Vector u_) {
-    const union hvx_lanes u = {u_};
-    union hvx_lanes r[2];
-    union hvx_pair_lanes pair;
-    for (int i = 0; i < 128; i++)
-        r[i & 1].h[i / 2] = u.b[i];
     pair.v[0] = r[0].v;
     pair.v[1] = r[1].v;
     return pair.w;

@@ -87,9 +87,10 @@ HVX_INLINE void pack_nibbles(uint32_t type, const HVX_Vector *quants, HVX_Vector
 
 /* Bytes are stored with 128 added. */
 HVX_INLINE void pack_bytes(const HVX_Vector *quants, HVX_Vector scale, HVX_Vector *tile) {
+    const HVX_Vector zero = Q6_Vb_vsplat_R(0x80);
     HVX_UNROLL
     for (uint32_t i = 0; i < 8; i++) {
-        const HVX_VectorPair wide = Q6_Wh_vsxt_Vb(Q6_V_vxor_VV(quants[i], Q6_Vb_vsplat_R(0x80)));
+        const HVX_VectorPair wide = Q6_Wh_vsub_VubVub(quants[i], zero);
         const HVX_Vector even = Q6_V_lo_W(wide), odd = Q6_V_hi_W(wide);
         const HVX_Vector first = Q6_Vhf_equals_Vh(Q6_Vh_vshuffe_VhVh(odd, even));
         const HVX_Vector second = Q6_Vhf_equals_Vh(Q6_Vh_vshuffo_VhVh(odd, even));
