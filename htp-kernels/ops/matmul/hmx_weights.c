@@ -101,38 +101,40 @@ HVX_INLINE void pack_bytes(const HVX_Vector *quants, HVX_Vector scale, HVX_Vecto
 
 #define TILE_VECTORS (HMX_TILE_BYTES / HVX_BYTES)
 
-/* A scale group with `places` blocks. */
-HVX_INLINE void pack_group(uint32_t type, const HVX_Vector *group, uint32_t places, HVX_Vector table, HVX_Vector *tiles,
-                           HVX_Vector *largest) {
-    const uint32_t quants = htp_tile_quant_vectors(type);
-    const HVX_Vector *scales = group + places * quants;
-    *largest = larger_scales(type, scales, *largest);
-    HVX_UNROLL
-    for (uint32_t place = 0; place < htp_tile_scale_group(type); place++) {
-        if (place >= places)
-            break;
-        const HVX_Vector scale = block_scale(type, scales, place);
-        const HVX_Vector minimum = type == HTP_TYPE_Q4_1 ? repeat_half(scales[1], place) : scale;
-        if (type == HTP_TYPE_Q8_0)
-            pack_bytes(group + place * quants, scale, tiles + place * TILE_VECTORS);
-        else
-            pack_nibbles(type, group + place * quants, table, scale, minimum, tiles + place * TILE_VECTORS);
+/* A block, which is `place` of its scale group. */
+HVX_INLINE void pack_block(uint32_t type, const HVX_Vector *quants, const HVX_Vector *scales, uint32_t place,
+                           HVX_Vector table, HVX_Vector *tile) {
+    const HVX_Vector scale = block_scale(type, scales, place);
+    if (type == HTP_TYPE_Q8_0) {
+        pack_bytes(quants, scale, tile);
+        return;
     }
+    const HVX_Vector minimum = type == HTP_TYPE_Q4_1 ? repeat_half(scales[1], place) : scale;
+    pack_nibbles(type, quants, table, scale, minimum, tile);
 }
 
 HVX_INLINE void pack_column(uint32_t type, const HVX_Vector *restrict column, uint32_t blocks,
                             HVX_Vector *restrict tiles, HVX_Vector *restrict largest) {
     const HVX_Vector table = table_of(type);
-    const uint32_t group = htp_tile_scale_group(type), vectors = htp_tile_group_vectors(type);
+    const uint32_t quants = htp_tile_quant_vectors(type), group = htp_tile_scale_group(type);
     HVX_Vector most = *largest;
     HVX_ROLLED
     for (; blocks >= group; blocks -= group) {
-        pack_group(type, column, group, table, tiles, &most);
-        column += vectors;
+        const HVX_Vector *scales = column + group * quants;
+        most = larger_scales(type, scales, most);
+        HVX_UNROLL
+        for (uint32_t place = 0; place < group; place++)
+            pack_block(type, column + place * quants, scales, place, table, tiles + place * TILE_VECTORS);
+        column += htp_tile_group_vectors(type);
         tiles += group * TILE_VECTORS;
     }
-    if (blocks > 0)
-        pack_group(type, column, blocks, table, tiles, &most);
+    if (blocks > 0) {
+        const HVX_Vector *scales = column + blocks * quants;
+        most = larger_scales(type, scales, most);
+        HVX_ROLLED
+        for (uint32_t place = 0; place < blocks; place++)
+            pack_block(type, column + place * quants, scales, place, table, tiles + place * TILE_VECTORS);
+    }
     *largest = most;
 }
 
@@ -196,9 +198,7 @@ HVX_Vector hmx_unfit_weights(const struct hmx_weights *w, HVX_Vector largest) {
  */
 HVX_INLINE void interleave_round(const HVX_Vector *from, uint32_t count, HVX_Vector *to) {
     HVX_UNROLL
-    for (uint32_t i = 0; i < 4; i++) {
-        if (i >= count / 2)
-            break;
+    for (uint32_t i = 0; i < count / 2; i++) {
         const HVX_VectorPair pair = hvx_interleave_words(from[i], from[i + count / 2]);
         to[2 * i] = Q6_V_lo_W(pair);
         to[2 * i + 1] = Q6_V_hi_W(pair);
