@@ -164,10 +164,10 @@ static void check_product(struct check *c, uint32_t type, uint32_t a_type, const
 void check_matmul_hmx(struct check *c) {
     static const struct product products[] = {
         /* k, n, m, matrices, repeat, threads, vtcm KiB */
-        {64, 32, 32, 1, 1, 1, 4096},  {32, 40, 33, 1, 1, 4, 4096},   {96, 130, 70, 1, 1, 3, 4096},
-        {160, 64, 9, 2, 4, 2, 4096},  {1056, 100, 41, 1, 1, 3, 4096}, {64, 700, 40, 1, 1, 3, 4096}, /* many rounds */
-        {288, 200, 130, 1, 1, 4, 640}, /* rows in chunks, a column tile at a time */
-        {2112, 33, 34, 1, 1, 1, 1024}, /* weights of a column tile in slices */
+        {64, 32, 32, 1, 1, 1, 4096}, {32, 40, 33, 1, 1, 4, 4096},  {96, 130, 70, 1, 1, 3, 4096},
+        {160, 64, 9, 2, 4, 2, 4096}, {288, 70, 41, 1, 1, 3, 4096}, {64, 700, 40, 1, 1, 3, 4096}, /* many rounds */
+        {96, 200, 130, 1, 1, 4, 208}, /* rows in chunks */
+        {1056, 33, 34, 1, 1, 1, 512}, /* weights of a column tile in slices */
     };
     static const uint32_t types[] = {HTP_TYPE_Q4_0, HTP_TYPE_Q8_0, HTP_TYPE_Q4_1, HTP_TYPE_MXFP4, HTP_TYPE_IQ4_NL,
                                      HTP_TYPE_F16};
