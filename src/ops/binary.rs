@@ -1,9 +1,11 @@
 //! Element-wise ADD, SUB, MUL and DIV; the second source is repeated to the shape of the first.
 
+use super::claim::{self, rule, source, Claim, SAME, SAME_SHAPE};
 use super::{Declined, Family};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
-use crate::ggml::tensor::{ElementType, Tensor};
+use crate::ggml::tensor::ElementType::{F16, F32};
+use crate::ggml::tensor::Tensor;
 
 /// See the module.
 pub const FAMILY: Family =
@@ -19,21 +21,19 @@ fn select(node: Tensor) -> Option<wire::htp_op> {
     }
 }
 
+/// See [`claim`].
+pub const CLAIMS: &[Claim] = &[Claim {
+    ops: &[wire::HTP_OP_ADD, wire::HTP_OP_SUB, wire::HTP_OP_MUL, wire::HTP_OP_DIV],
+    sources: &[source("a"), source("b")],
+    types: &[&[&[F32, F16], SAME, SAME]],
+    rules: &[
+        SAME_SHAPE,
+        rule!("b can be repeated to the shape of the result", |node| Some(node.src(1)?.can_repeat_to(node))),
+    ],
+}];
+
 fn supports(node: Tensor) -> Result<(), Declined> {
-    let (Some(a), Some(b)) = (node.src(0), node.src(1)) else {
-        return Err("a source is missing");
-    };
-    let kind = node.element_type();
-    if !matches!(kind, Some(ElementType::F32 | ElementType::F16))
-        || a.element_type() != kind
-        || b.element_type() != kind
-    {
-        return Err("not all f32 or all f16");
-    }
-    if !a.same_shape(node) || !b.can_repeat_to(node) {
-        return Err("shapes do not fit together");
-    }
-    Ok(())
+    claim::check(CLAIMS, select(node), node)
 }
 
 #[cfg(test)]

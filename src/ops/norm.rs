@@ -1,5 +1,6 @@
 //! Normalisation of rows: RMS_NORM, `dst[i] = src[i] / sqrt(mean(src^2) + eps)`.
 
+use super::claim::{self, source, Claim, SAME, SAME_SHAPE};
 use super::{Declined, Family, Params};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
@@ -12,17 +13,16 @@ fn select(node: Tensor) -> Option<wire::htp_op> {
     (node.op() == ggml::GGML_OP_RMS_NORM).then_some(wire::HTP_OP_RMS_NORM)
 }
 
+/// See [`claim`].
+pub const CLAIMS: &[Claim] = &[Claim {
+    ops: &[wire::HTP_OP_RMS_NORM],
+    sources: &[source("rows")],
+    types: &[&[&[ElementType::F32], SAME]],
+    rules: &[SAME_SHAPE],
+}];
+
 fn supports(node: Tensor) -> Result<(), Declined> {
-    let Some(src) = node.src(0) else {
-        return Err("a source is missing");
-    };
-    if src.element_type() != Some(ElementType::F32) || node.element_type() != Some(ElementType::F32) {
-        return Err("not f32");
-    }
-    if !src.same_shape(node) {
-        return Err("shapes do not fit together");
-    }
-    Ok(())
+    claim::check(CLAIMS, select(node), node)
 }
 
 fn params(node: Tensor) -> Params {
