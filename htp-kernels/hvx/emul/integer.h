@@ -153,6 +153,8 @@ HVX_FAST_VV(Q6_Vh_vmpy_VhVh_s1_rnd_sat, chunk_u32,
 HVX_FAST_VV(Q6_Vw_vmax_VwVw, chunk_i32, (u & (u > v)) | (v & ~(u > v)))
 HVX_FAST_VV(Q6_Vw_vmin_VwVw, chunk_i32, (u & (u < v)) | (v & ~(u < v)))
 HVX_FAST_VV(Q6_Vuh_vmax_VuhVuh, chunk_u16, (u & (chunk_u16)(u > v)) | (v & ~(chunk_u16)(u > v)))
+HVX_FAST_VV(Q6_Vub_vmax_VubVub, chunk_u8, (u & (chunk_u8)(u > v)) | (v & ~(chunk_u8)(u > v)))
+HVX_FAST_VV(Q6_Vub_vsub_VubVub_sat, chunk_u8, (u - v) & (chunk_u8)(u > v))
 HVX_FAST_VV(Q6_Vw_vmpyie_VwVuh, chunk_u32, u * (v & 0xffffu))
 HVX_INLINE HVX_Vector Q6_Vw_vmpye_VwVuh(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vw_vmpye_VwVuh(u, v); }
 HVX_INLINE chunk_u32 chunk_spread_bytes(int32_t t) {
@@ -288,6 +290,14 @@ HVX_INLINE HVX_Vector Q6_Vh_vpacko_VwVw(HVX_Vector u, HVX_Vector v) { return pla
 HVX_INLINE HVX_Vector Q6_Vb_vpacke_VhVh(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vb_vpacke_VhVh(u, v); }
 HVX_INLINE HVX_Vector Q6_Vb_vpacko_VhVh(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vb_vpacko_VhVh(u, v); }
 HVX_INLINE HVX_VectorPair Q6_Wuh_vunpack_Vub(HVX_Vector u) { return plain_Q6_Wuh_vunpack_Vub(u); }
+HVX_FAST_VV(hvx_subtract_even_bytes, chunk_u16, (u & 0xff) - (v & 0xff))
+HVX_FAST_VV(hvx_subtract_odd_bytes, chunk_u16, (u >> 8) - (v >> 8))
+HVX_INLINE HVX_VectorPair Q6_Wh_vsub_VubVub(HVX_Vector u, HVX_Vector v) {
+    return Q6_W_vcombine_VV(hvx_subtract_odd_bytes(u, v), hvx_subtract_even_bytes(u, v));
+}
+HVX_INLINE HVX_VectorPair Q6_Wh_vshuffoe_VhVh(HVX_Vector u, HVX_Vector v) {
+    return Q6_W_vcombine_VV(Q6_Vh_vshuffo_VhVh(u, v), Q6_Vh_vshuffe_VhVh(u, v));
+}
 
 #if HVX_CHUNK_BYTES == 64
 #define HVX_LOOK_UP(chunk, table) (chunk_u32) _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), (__m512i)(chunk))
@@ -319,6 +329,31 @@ HVX_INLINE HVX_Vector Q6_Vb_vlut32_VbVbR_nomatch(HVX_Vector u, HVX_Vector v, int
 #else
 HVX_INLINE HVX_Vector Q6_Vb_vlut32_VbVbR_nomatch(HVX_Vector u, HVX_Vector v, int32_t t) {
     return plain_Q6_Vb_vlut32_VbVbR_nomatch(u, v, t);
+}
+#endif
+
+#ifdef HVX_LOOK_UP
+/* low and high bytes of the table's half-words, put together for the even and the odd indices */
+#define HVX_STEP_LOOK_UP_HALVES(i, from, low, high)                                     \
+    {                                                                                   \
+        const chunk_u32 place = from.c[i] & 0x0f0f0f0fu;                                \
+        const chunk_u32 l = HVX_LOOK_UP(place, low), h = HVX_LOOK_UP(place, high);      \
+        even.c[i] = (l & 0x00ff00ffu) | (chunk_u32)((chunk_u16)h << 8);                 \
+        odd.c[i] = (chunk_u32)((chunk_u16)l >> 8) | (h & 0xff00ff00u);                  \
+    }
+HVX_INLINE HVX_VectorPair Q6_Wh_vlut16_VbVhR_nomatch(HVX_Vector u, HVX_Vector v, int32_t t) {
+    const union hvx_lanes table = {v};
+    uint16_t entries[16];
+    for (int i = 0; i < 16; i++)
+        entries[i] = table.uh[2 * (((t & 15) << 4 | i) & 31) + (t >> 1 & 1)];
+    const __m128i low = hvx_table16(entries, 0), high = hvx_table16(entries, 1);
+    HVX_Vector even, odd;
+    HVX_EACH_CHUNK(HVX_STEP_LOOK_UP_HALVES, u, low, high)
+    return Q6_W_vcombine_VV(odd, even);
+}
+#else
+HVX_INLINE HVX_VectorPair Q6_Wh_vlut16_VbVhR_nomatch(HVX_Vector u, HVX_Vector v, int32_t t) {
+    return plain_Q6_Wh_vlut16_VbVhR_nomatch(u, v, t);
 }
 #endif
 

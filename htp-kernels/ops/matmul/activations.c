@@ -84,6 +84,12 @@ static const HVX_Vector *load_f32(const struct source_row *row, uint32_t begin, 
     return stage;
 }
 
+const HVX_Vector *matmul_load_f32(const struct matmul *m, const uint8_t *source, uint32_t begin, uint32_t count,
+                                  HVX_Vector *stage) {
+    const struct source_row row = {source, m->activations->type, m->activations->nb[0]};
+    return load_f32(&row, begin, count, HVX_HALVES, stage);
+}
+
 static enum quantize_form form_of(uint32_t type) {
     return type == HTP_TYPE_Q4_1 ? QUANTIZE_MINIMUM : type == HTP_TYPE_MXFP4 ? QUANTIZE_HALF : QUANTIZE_ZERO;
 }

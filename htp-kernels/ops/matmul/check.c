@@ -359,4 +359,5 @@ void check_matmul(struct check *c) {
     }
     check_matmul_refuses(c);
     check_matmul_id_refuses(c);
+    check_matmul_hmx(c);
 }

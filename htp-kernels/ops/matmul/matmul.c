@@ -9,6 +9,7 @@
  */
 #include "ops/matmul/matmul.h"
 
+#include "ops/matmul/hmx.h"
 #include "ops/matmul/weights.h"
 
 #define INLINE_PREPARE_VALUES 8192 /* up to this, waking threads costs more than it saves */
@@ -281,6 +282,8 @@ static uint32_t multiply_all(struct matmul *m) {
     m->repeat2 = a->ne[2] / w->ne[2];
     m->matrix_rows = a->ne[1] * m->repeat2 * (a->ne[3] / w->ne[3]);
     m->total_rows = m->matrix_rows * m->matrices;
+    if (matmul_hmx(m))
+        return HTP_STATUS_OK;
     const uint32_t status = matmul_plan(m);
     if (status == HTP_STATUS_OK)
         run(m);

@@ -8,6 +8,7 @@
  *   weights.c      column tiles of src0 into VTCM, by DMA, ahead of their use (pack.c turns ggml rows into tiles)
  *   q4_0.c ...     dot products of a column tile with activation rows (tile_dot.h), a file a type; f16.c bf16.c f32.c
  *                  the same for weights of floats (float_dot.h); kernels.c finds them
+ *   hmx.c          the way over the matrix unit, for many rows (hmx_tiles.h)
  *   ref.c          the definition, for check.c
  *
  * Terms. A matrix: one of the ne02 * ne03 weight matrices (of MUL_MAT_ID: an expert). Its rows: the activation rows
@@ -132,6 +133,14 @@ bool matmul_sort(struct matmul *m, const struct htp_view *ids, uint32_t first, u
 
 /* Divides VTCM; NO_VTCM when not even one activation row and one unit of weights fit. */
 uint32_t matmul_plan(struct matmul *m);
+
+/*
+ * Values [begin, begin + count) of a row of the activations as f32, with zeros behind them up to a multiple of 64; count
+ * is at most MATMUL_STAGE_VALUES. The row itself where it can be used as it lies, otherwise a copy in stage, which has
+ * MATMUL_STAGE_BYTES.
+ */
+const HVX_Vector *matmul_load_f32(const struct matmul *m, const uint8_t *source, uint32_t begin, uint32_t count,
+                                  HVX_Vector *stage);
 
 /* Worker: brings the chunk's rows into VTCM. Thread i of n takes its share of the rows. */
 void matmul_prepare(void *chunk, uint32_t i, uint32_t n);
