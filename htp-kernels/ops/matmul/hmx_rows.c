@@ -3,7 +3,7 @@
 
 #if HMX_EXISTS
 
-#define ROW_LARGEST_EXPONENT 3  /* of the largest value of a row after scaling */
+#define ROW_LARGEST_EXPONENT 1  /* of the largest value of a row after scaling */
 #define ROW_EXPONENT_LIMIT 120  /* keeps the inverse, divided by 2^HMX_MXFP4_SHIFT, a normal number */
 #define TILE_VECTORS (HMX_TILE_BYTES / HVX_BYTES)
 #define MAGNITUDE_HALVES 0x7fff7fff

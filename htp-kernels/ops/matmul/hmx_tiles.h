@@ -6,7 +6,7 @@
  *
  * f16 ends at 65504 and gets coarse below 2^-14, and what goes through it has to keep away from both:
  *
- *   activations   each row is multiplied by a power of two, so that its largest value is 8 .. 16
+ *   activations   each row is multiplied by a power of two, so that its largest value is 2 .. 4
  *   weights       MXFP4 are taken 2^HMX_MXFP4_SHIFT times as large. Others are as they are: what f16 scales make of
  *                 small integers is exact or keeps the precision of f16
  *   outputs       are multiplied by the inverse of both
