@@ -1,6 +1,6 @@
 /*
- * Integer intrinsics for machines with AVX-512 that the compiler does not turn into its instructions by itself: lanes that
- * change place or width, shifts by lanes. A vector is two chunks. Part of integer.h.
+ * Integer intrinsics for machines with AVX-512 that the compiler does not turn into its instructions by itself: lanes
+ * that change place or width, shifts by lanes. A vector is two chunks. Part of integer.h.
  */
 #ifndef HVX_EMUL_WIDE_H
 #define HVX_EMUL_WIDE_H
