@@ -28,7 +28,10 @@ struct activation_record {
         int32_t start[2];    /* -zero * (sum of q): an accumulator starts so and unsigned weights count as signed */
         float scaled_sum[2]; /* scale * (sum of q): the factor of the weights' minimum */
     };
-    float scale[2];
+    union {
+        float scale[2];
+        uint32_t halves; /* two f16 */
+    };
 };
 #define QUANTIZE_GROUP_RECORDS (QUANTIZE_GROUP / 64)
 #define QUANTIZE_GROUP_RECORD_BYTES (QUANTIZE_GROUP_RECORDS * sizeof(struct activation_record))

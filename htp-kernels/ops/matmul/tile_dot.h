@@ -75,15 +75,21 @@ struct tile_dot_scales {
     HVX_Vector exponents;        /* MXFP4: bytes */
 };
 
-HVX_INLINE void tile_dot_load_scales(uint32_t type, const HVX_Vector *v, struct tile_dot_scales *s) {
-    const HVX_Vector one = hvx_splat_i32(HVX_HALF_ONE);
+/* factor: f16, of the even and the odd block */
+HVX_INLINE void tile_dot_load_scales(uint32_t type, const HVX_Vector *v, HVX_Vector factor, struct tile_dot_scales *s) {
     if (type == HTP_TYPE_MXFP4) {
         s->exponents = v[0];
         return;
     }
-    s->pair = hvx_mul_f16_qf32(v[0], one);
+    s->pair = hvx_mul_f16_qf32(v[0], factor);
     if (type == HTP_TYPE_Q4_1)
-        s->minima = hvx_mul_f16_qf32(v[1], one);
+        s->minima = hvx_mul_f16_qf32(v[1], hvx_splat_i32(HVX_HALF_ONE));
+}
+
+HVX_INLINE bool tile_dot_narrow(uint32_t type, bool wide) { return !wide && type != HTP_TYPE_MXFP4; }
+
+HVX_INLINE HVX_Vector tile_dot_factor(uint32_t type, bool wide, tile_dot_records record) {
+    return hvx_splat_i32(tile_dot_narrow(type, wide) ? (int32_t)record->halves : HVX_HALF_ONE);
 }
 
 HVX_INLINE HVX_Vector tile_dot_half(HVX_VectorPair pair, int b) {
@@ -143,10 +149,12 @@ HVX_INLINE void gemv_step(uint32_t type, const HVX_Vector *x, int g, int64_t a, 
 }
 
 /* A block of n tiles. Quants at w[t] + at; b: its place in the scales; half: in the record. */
-HVX_INLINE void gemv_block(uint32_t type, int n, const HVX_Vector *const *w, int at,
+HVX_INLINE void gemv_block(uint32_t type, bool wide, int n, const HVX_Vector *const *w, int at,
                            const struct tile_dot_scales *scales, int b, const tile_dot_bytes *q,
                            tile_dot_records record, int half, HVX_Vector table, struct gemv_sum *s) {
-    const HVX_Vector start = tile_dot_start(type, record, half), row_scale = hvx_splat_f32(record->scale[half]);
+    const bool narrow = tile_dot_narrow(type, wide);
+    const HVX_Vector start = tile_dot_start(type, record, half);
+    const HVX_Vector row_scale = narrow ? hvx_zero() : hvx_splat_f32(record->scale[half]);
     HVX_UNROLL
     for (int t = 0; t < n; t++) {
         HVX_Vector low = start, high = hvx_zero();
@@ -159,11 +167,13 @@ HVX_INLINE void gemv_block(uint32_t type, int n, const HVX_Vector *const *w, int
         if (type == HTP_TYPE_Q4_1)
             s[t].sum = tile_dot_add_minimum(s[t].sum, tile_dot_half(scales[t].minima, b), record, half);
         s[t].dot = low;
-        s[t].scale = hvx_mul_f32(tile_dot_weight_scale(type, &scales[t], b), row_scale);
+        s[t].scale = tile_dot_weight_scale(type, &scales[t], b);
+        if (!narrow)
+            s[t].scale = hvx_mul_f32(s[t].scale, row_scale);
     }
 }
 
-HVX_INLINE void gemv_pass(uint32_t type, int n, const uint8_t *data, size_t tile_bytes, uint32_t blocks,
+HVX_INLINE void gemv_pass(uint32_t type, bool wide, int n, const uint8_t *data, size_t tile_bytes, uint32_t blocks,
                           const struct activation_slice *a, HVX_Vector *sums) {
     const int vectors = (int)htp_tile_quant_vectors(type), group = (int)htp_tile_scale_group(type);
     const HVX_Vector table = tile_dot_table(type);
@@ -179,12 +189,13 @@ HVX_INLINE void gemv_pass(uint32_t type, int n, const uint8_t *data, size_t tile
     tile_dot_records record = (tile_dot_records)(const void *)a->records;
     HVX_ROLLED
     for (uint32_t i = blocks / (uint32_t)group; i > 0; i--) {
+        const HVX_Vector factor = tile_dot_factor(type, wide, record);
         HVX_UNROLL
         for (int t = 0; t < n; t++)
-            tile_dot_load_scales(type, w[t] + group * vectors, &scales[t]);
+            tile_dot_load_scales(type, w[t] + group * vectors, factor, &scales[t]);
         HVX_UNROLL
         for (int b = 0; b < group; b++)
-            gemv_block(type, n, w, b * vectors, scales, b, q + TILE_DOT_STEPS * b, record + b / 2, b % 2, table, s);
+            gemv_block(type, wide, n, w, b * vectors, scales, b, q + TILE_DOT_STEPS * b, record + b / 2, b % 2, table, s);
         HVX_UNROLL
         for (int t = 0; t < n; t++)
             w[t] += htp_tile_group_vectors(type);
@@ -193,12 +204,13 @@ HVX_INLINE void gemv_pass(uint32_t type, int n, const uint8_t *data, size_t tile
     }
     const int rest = (int)(blocks % (uint32_t)group);
     if (rest != 0) {
+        const HVX_Vector factor = tile_dot_factor(type, wide, record);
         HVX_UNROLL
         for (int t = 0; t < n; t++)
-            tile_dot_load_scales(type, w[t] + rest * vectors, &scales[t]);
+            tile_dot_load_scales(type, w[t] + rest * vectors, factor, &scales[t]);
         HVX_ROLLED
         for (int b = 0; b < rest; b++) {
-            gemv_block(type, n, w, 0, scales, 0, q, record + b / 2, b % 2, table, s);
+            gemv_block(type, wide, n, w, 0, scales, 0, q, record + b / 2, b % 2, table, s);
             q += TILE_DOT_STEPS;
             HVX_UNROLL
             for (int t = 0; t < n; t++) {
@@ -214,19 +226,28 @@ HVX_INLINE void gemv_pass(uint32_t type, int n, const uint8_t *data, size_t tile
 }
 
 /* `tiles` column tiles, pass_tiles (a constant) at a time */
-HVX_INLINE void gemv_tiles(uint32_t type, uint32_t pass_tiles, const uint8_t *weights, size_t tile_bytes,
+HVX_INLINE void gemv_tiles(uint32_t type, bool wide, uint32_t pass_tiles, const uint8_t *weights, size_t tile_bytes,
                            uint32_t tiles, uint32_t blocks, const struct activation_slice *a, HVX_Vector *sums) {
     uint32_t t = 0;
     for (; t + pass_tiles <= tiles; t += pass_tiles)
-        gemv_pass(type, (int)pass_tiles, weights + t * tile_bytes, tile_bytes, blocks, a, sums + t);
+        gemv_pass(type, wide, (int)pass_tiles, weights + t * tile_bytes, tile_bytes, blocks, a, sums + t);
     for (; t < tiles; t++)
-        gemv_pass(type, 1, weights + t * tile_bytes, tile_bytes, blocks, a, sums + t);
+        gemv_pass(type, wide, 1, weights + t * tile_bytes, tile_bytes, blocks, a, sums + t);
 }
 
 /* ---- GEMM ---- */
 
+HVX_INLINE void gemm_scales(uint32_t type, bool wide, int n, const HVX_Vector *v, const tile_dot_records *record,
+                            struct tile_dot_scales *scales, HVX_VectorPair *products) {
+    tile_dot_load_scales(type, v, hvx_splat_i32(HVX_HALF_ONE), scales);
+    HVX_UNROLL
+    for (int r = 0; r < n && tile_dot_narrow(type, wide); r++)
+        products[r] = hvx_mul_f16_qf32(v[0], hvx_splat_i32((int32_t)record[r]->halves));
+}
+
 /* A block of n rows. q: double words of each row, the block's from `first` on; b, half as in gemv_block. */
-HVX_INLINE void gemm_block(uint32_t type, int n, const HVX_Vector *x, const struct tile_dot_scales *scales, int b,
+HVX_INLINE void gemm_block(uint32_t type, bool wide, int n, const HVX_Vector *x, const struct tile_dot_scales *scales,
+                           const HVX_VectorPair *products, int b,
                            const tile_dot_bytes *const *q, int first, const tile_dot_records *record, int pair,
                            int half, HVX_Vector table, HVX_Vector *sum) {
     HVX_Vector dot[KERNEL_ROWS];
@@ -245,18 +266,23 @@ HVX_INLINE void gemm_block(uint32_t type, int n, const HVX_Vector *x, const stru
             dot[r] = Q6_Vw_vrmpyacc_VwVubRb(dot[r], high, (int32_t)(a >> 32));
         }
     }
-    const HVX_Vector weight_scale = tile_dot_weight_scale(type, scales, b);
+    const bool narrow = tile_dot_narrow(type, wide);
+    const HVX_Vector weight_scale = narrow ? hvx_zero() : tile_dot_weight_scale(type, scales, b);
     const HVX_Vector minimum = type == HTP_TYPE_Q4_1 ? tile_dot_half(scales->minima, b) : hvx_zero();
     HVX_UNROLL
     for (int r = 0; r < n; r++) {
-        const HVX_Vector row_scale = hvx_splat_f32((record[r] + pair)->scale[half]);
-        sum[r] = tile_dot_add(sum[r], dot[r], hvx_mul_f32(weight_scale, row_scale));
+        HVX_Vector scale;
+        if (narrow)
+            scale = tile_dot_half(products[r], b);
+        else
+            scale = hvx_mul_f32(weight_scale, hvx_splat_f32((record[r] + pair)->scale[half]));
+        sum[r] = tile_dot_add(sum[r], dot[r], scale);
         if (type == HTP_TYPE_Q4_1)
             sum[r] = tile_dot_add_minimum(sum[r], minimum, record[r] + pair, half);
     }
 }
 
-HVX_INLINE void gemm_pass(uint32_t type, int n, const uint8_t *data, uint32_t blocks, const struct activation_slice *a,
+HVX_INLINE void gemm_pass(uint32_t type, bool wide, int n, const uint8_t *data, uint32_t blocks, const struct activation_slice *a,
                           HVX_Vector *sums) {
     const int vectors = (int)htp_tile_quant_vectors(type), group = (int)htp_tile_scale_group(type);
     const HVX_Vector table = tile_dot_table(type);
@@ -265,6 +291,7 @@ HVX_INLINE void gemm_pass(uint32_t type, int n, const uint8_t *data, uint32_t bl
     tile_dot_records record[KERNEL_ROWS];
     struct tile_dot_scales scales;
     HVX_Vector sum[KERNEL_ROWS];
+    HVX_VectorPair products[KERNEL_ROWS];
     HVX_UNROLL
     for (int r = 0; r < n; r++) {
         q[r] = (const tile_dot_bytes *)(const void *)(a->quants + r * a->row_bytes);
@@ -273,10 +300,10 @@ HVX_INLINE void gemm_pass(uint32_t type, int n, const uint8_t *data, uint32_t bl
     }
     HVX_ROLLED
     for (uint32_t i = blocks / (uint32_t)group; i > 0; i--) {
-        tile_dot_load_scales(type, w + group * vectors, &scales);
+        gemm_scales(type, wide, n, w + group * vectors, record, &scales, products);
         HVX_UNROLL
         for (int b = 0; b < group; b++)
-            gemm_block(type, n, w + b * vectors, &scales, b, q, TILE_DOT_STEPS * b, record, b / 2, b % 2, table, sum);
+            gemm_block(type, wide, n, w + b * vectors, &scales, products, b, q, TILE_DOT_STEPS * b, record, b / 2, b % 2, table, sum);
         w += htp_tile_group_vectors(type);
         HVX_UNROLL
         for (int r = 0; r < n; r++) {
@@ -286,10 +313,10 @@ HVX_INLINE void gemm_pass(uint32_t type, int n, const uint8_t *data, uint32_t bl
     }
     const int rest = (int)(blocks % (uint32_t)group);
     if (rest != 0) {
-        tile_dot_load_scales(type, w + rest * vectors, &scales);
+        gemm_scales(type, wide, n, w + rest * vectors, record, &scales, products);
         HVX_ROLLED
         for (int b = 0; b < rest; b++) {
-            gemm_block(type, n, w, &scales, 0, q, TILE_DOT_STEPS * b, record, b / 2, b % 2, table, sum);
+            gemm_block(type, wide, n, w, &scales, products, 0, q, TILE_DOT_STEPS * b, record, b / 2, b % 2, table, sum);
             w += vectors;
             if (type == HTP_TYPE_MXFP4) /* the next block's byte comes where the first one's was */
                 scales.exponents = Q6_Vuw_vlsr_VuwR(scales.exponents, 8);
@@ -300,20 +327,20 @@ HVX_INLINE void gemm_pass(uint32_t type, int n, const uint8_t *data, uint32_t bl
         sums[r] = hvx_qf32_to_f32(sum[r]);
 }
 
-HVX_INLINE void gemm_rows(uint32_t type, const uint8_t *weights, uint32_t blocks, const struct activation_slice *a,
+HVX_INLINE void gemm_rows(uint32_t type, bool wide, const uint8_t *weights, uint32_t blocks, const struct activation_slice *a,
                           uint32_t rows, HVX_Vector *sums) {
     switch (rows) {
     case 1:
-        gemm_pass(type, 1, weights, blocks, a, sums);
+        gemm_pass(type, wide, 1, weights, blocks, a, sums);
         break;
     case 2:
-        gemm_pass(type, 2, weights, blocks, a, sums);
+        gemm_pass(type, wide, 2, weights, blocks, a, sums);
         break;
     case 3:
-        gemm_pass(type, 3, weights, blocks, a, sums);
+        gemm_pass(type, wide, 3, weights, blocks, a, sums);
         break;
     default:
-        gemm_pass(type, KERNEL_ROWS, weights, blocks, a, sums);
+        gemm_pass(type, wide, KERNEL_ROWS, weights, blocks, a, sums);
         break;
     }
 }
@@ -323,11 +350,11 @@ HVX_INLINE void gemm_rows(uint32_t type, const uint8_t *weights, uint32_t blocks
 #define TILE_DOT_KERNELS(TYPE, name, pass_tiles)                                                                       \
     HVX_NOINLINE void gemv_##name(const uint8_t *weights, size_t tile_bytes, uint32_t tiles, uint32_t blocks,          \
                                   const struct activation_slice *a, HVX_Vector *sums) {                                \
-        gemv_tiles(HTP_TYPE_##TYPE, pass_tiles, weights, tile_bytes, tiles, blocks, a, sums);                          \
+        gemv_tiles(HTP_TYPE_##TYPE, false, pass_tiles, weights, tile_bytes, tiles, blocks, a, sums);                          \
     }                                                                                                                  \
     HVX_NOINLINE void gemm_##name(const uint8_t *weights, uint32_t blocks, const struct activation_slice *a,           \
                                   uint32_t rows, HVX_Vector *sums) {                                                   \
-        gemm_rows(HTP_TYPE_##TYPE, weights, blocks, a, rows, sums);                                                    \
+        gemm_rows(HTP_TYPE_##TYPE, false, weights, blocks, a, rows, sums);                                                    \
     }
 
 #endif
