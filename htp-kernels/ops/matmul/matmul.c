@@ -42,6 +42,17 @@ static void store_tile(const struct matmul *m, const struct weight_step *step, c
     store_outputs(row->output, first, htp_min_u32(m->n - first, MATMUL_TILE), step->first_unit != 0, sums);
 }
 
+/* Wide rows go one at a time. */
+static uint32_t rows_of_pass(struct operand_rows x) {
+    const uint32_t most = htp_min_u32(x.count, KERNEL_ROWS);
+    uint32_t narrow = 0;
+    while (narrow < most && x.rows[narrow].unit != 0)
+        narrow++;
+    return narrow == 0 ? 1 : narrow;
+}
+
+static HVX_Vector in_units(HVX_Vector sums, float unit) { return hvx_mul_f32(sums, hvx_splat_f32(unit)); }
+
 static void multiply_quantized(const struct matmul *m, const struct weight_step *step, struct operand_rows x) {
     const uint32_t blocks = step->k / MATMUL_BLOCK, first_value = step->first_unit * m->unit;
     const size_t records = htp_round_up(m->k, QUANTIZE_PAD);
@@ -53,17 +64,19 @@ static void multiply_quantized(const struct matmul *m, const struct weight_step 
             .records = x.activations + records + first_value / 64 * sizeof(struct activation_record),
             .row_bytes = m->activation_bytes,
         };
-        count = htp_min_u32(x.count, KERNEL_ROWS);
+        count = rows_of_pass(x);
         if (count == 1) {
-            m->kernels->gemv(step->data, step->tile_bytes, step->tiles, blocks, &a, sums);
+            const float unit = x.rows->unit;
+            (unit == 0 ? m->kernels->gemv_wide : m->kernels->gemv)(step->data, step->tile_bytes, step->tiles, blocks,
+                                                                   &a, sums);
             for (uint32_t t = 0; t < step->tiles; t++)
-                store_tile(m, step, x.rows, step->tile + t, sums[t]);
+                store_tile(m, step, x.rows, step->tile + t, unit == 0 ? sums[t] : in_units(sums[t], unit));
             continue;
         }
         for (uint32_t t = 0; t < step->tiles; t++) {
             m->kernels->gemm(step->data + t * step->tile_bytes, blocks, &a, count, sums);
             for (uint32_t i = 0; i < count; i++)
-                store_tile(m, step, x.rows + i, step->tile + t, sums[i]);
+                store_tile(m, step, x.rows + i, step->tile + t, in_units(sums[i], x.rows[i].unit));
         }
     }
 }

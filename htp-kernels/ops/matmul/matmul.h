@@ -43,6 +43,7 @@ enum matmul_source {
 struct matmul_row {
     const uint8_t *source;
     uint8_t *output;
+    float unit; /* of quantised activations: what sums are to be multiplied with; 0: a wide row (quantize.h) */
 };
 
 /* Rows of one matrix that are in VTCM. */

@@ -55,7 +55,7 @@ HVX_INLINE HVX_Vector f16_precision(HVX_Vector x) {
 }
 
 HVX_NOINLINE void quantize_group(const HVX_Vector *x, uint32_t count, enum quantize_form form, uint32_t zero,
-                                 HVX_Vector *q, HVX_Vector *records) {
+                                 HVX_Vector *q, HVX_Vector *records, struct quantize_range *range) {
     const uint32_t parts = count / QUANTIZE_PAD;
     HVX_Vector max[4];
     HVX_UNROLL
@@ -63,6 +63,9 @@ HVX_NOINLINE void quantize_group(const HVX_Vector *x, uint32_t count, enum quant
         max[i] = i < parts ? max_of_8(x + 8 * i) : hvx_zero();
     const HVX_Vector absmax = pair_max(pair_max(max[0], max[1]), pair_max(max[2], max[3]));
     HVX_Vector scale = f16_precision(hvx_mul_f32(absmax, hvx_splat_f32(1.0f / 127)));
+
+    range->largest = Q6_Vw_vmax_VwVw(range->largest, scale);
+    range->least = Q6_Vw_vmin_VwVw(range->least, Q6_Vw_vadd_VwVw(scale, hvx_splat_i32(QUANTIZE_LEAST)));
 
     /* not below 2^-96 (nor above 2^96), which keeps the reciprocal normal */
     HVX_Vector divisor = Q6_Vw_vmax_VwVw(absmax, hvx_splat_f32(0x1p-96f));
@@ -100,4 +103,45 @@ HVX_NOINLINE void quantize_group(const HVX_Vector *x, uint32_t count, enum quant
     const HVX_VectorPair pairs = Q6_W_vshuff_VVR(scale, first, -8); /* two of first, two scales, two of first, ... */
     records[0] = Q6_V_lo_W(pairs);
     records[1] = Q6_V_hi_W(pairs);
+}
+
+/* Words 2 and 3 of records. */
+static const int32_t scale_words[32] __attribute__((aligned(128))) = {
+#define FOUR_RECORDS 0, 0, -1, -1, 0, 0, -1, -1, 0, 0, -1, -1, 0, 0, -1, -1
+    FOUR_RECORDS, FOUR_RECORDS,
+#undef FOUR_RECORDS
+};
+
+#define EXPONENT(e) ((int32_t)((uint32_t)(e) << 23)) /* of an f32, with its bias */
+
+HVX_NOINLINE float quantize_narrow(HVX_Vector *records, uint32_t groups, enum quantize_form form,
+                                   const struct quantize_range *range) {
+    HVX_Vector largest = range->largest, least = range->least;
+    HVX_UNROLL
+    for (int32_t bytes = 64; bytes >= 4; bytes /= 2) {
+        largest = Q6_Vw_vmax_VwVw(largest, Q6_V_vror_VR(largest, bytes));
+        least = Q6_Vw_vmin_VwVw(least, Q6_V_vror_VR(least, bytes));
+    }
+    least = Q6_Vw_vsub_VwVw(least, hvx_splat_i32(QUANTIZE_LEAST));
+    /* the unit puts the largest scale at 2^15 .. 2^16, and stays away from the ends of what f32 can hold */
+    const HVX_Vector top = Q6_V_vand_VV(Q6_Vw_vmax_VwVw(largest, hvx_splat_i32(EXPONENT(27))),
+                                        hvx_splat_i32(EXPONENT(255)));
+    const HVX_Vector factor = Q6_Vw_vsub_VwVw(hvx_splat_i32(EXPONENT(254 + 15)), top);
+    const HVX_VectorPred below = Q6_Q_vcmp_gt_VwVw(Q6_Vw_vsub_VwVw(top, hvx_splat_i32(EXPONENT(29))), least);
+    const HVX_VectorPred above = Q6_Q_vcmp_gt_VwVw(top, hvx_splat_i32(EXPONENT(227)));
+    const HVX_VectorPred wide = Q6_Q_or_QQ(below, above);
+    const HVX_Vector unit = Q6_V_vmux_QVV(wide, hvx_zero(), Q6_Vw_vsub_VwVw(top, hvx_splat_i32(EXPONENT(15))));
+
+    const HVX_VectorPred is_scale = Q6_Q_vcmp_gt_VwVw(hvx_zero(), *(const HVX_Vector *)(const void *)scale_words);
+    HVX_ROLLED
+    for (uint32_t i = 0; i < 2 * groups; i++) {
+        const HVX_Vector record = records[i], product = hvx_mul_f32_qf32(record, factor);
+        /* word 2: product of its own and of word 3 */
+        const HVX_Vector halves = Q6_Vhf_equals_Wqf32(Q6_W_vcombine_VV(Q6_V_vror_VR(product, 4), product));
+        const HVX_Vector other = form == QUANTIZE_MINIMUM ? hvx_qf32_to_f32(product) : record;
+        records[i] = Q6_V_vmux_QVV(wide, record, Q6_V_vmux_QVV(is_scale, halves, other));
+    }
+    float result;
+    __builtin_memcpy(&result, &unit, sizeof(result));
+    return result;
 }

@@ -5,6 +5,8 @@
  * another block of the row is large.
  * Values that are not finite give an infinite or NaN scale: outputs that use the block are not finite either.
  *
+ * Rows whose scales are not too far apart are made narrow when they are complete: see quantize_narrow.
+ *
  * A row in VTCM: K int8 padded to a multiple of 256, then the records, one for two blocks.
  */
 #ifndef MATMUL_QUANTIZE_H
@@ -30,7 +32,7 @@ struct activation_record {
     };
     union {
         float scale[2];
-        uint32_t halves; /* two f16 */
+        uint32_t halves; /* narrow rows: both scales as f16 */
     };
 };
 #define QUANTIZE_GROUP_RECORDS (QUANTIZE_GROUP / 64)
@@ -41,10 +43,31 @@ static inline uint64_t quantize_record_bytes(uint32_t k) {
 }
 
 /*
+ * What is known about the scales of a row, in a lane for each of the 32 blocks of a group. Bits of f32, which order like
+ * integers. least: of scales that are not 0, with QUANTIZE_LEAST added, which wraps and so makes 0 the largest of all.
+ */
+struct quantize_range {
+    HVX_Vector largest, least;
+};
+#define QUANTIZE_LEAST INT32_MAX
+
+HVX_INLINE struct quantize_range quantize_range_start(void) {
+    return (struct quantize_range){hvx_zero(), hvx_splat_i32(QUANTIZE_LEAST)};
+}
+
+/*
  * Quantises count values, a multiple of QUANTIZE_PAD up to QUANTIZE_GROUP. Writes count int8 to q and a whole group of
  * records. All pointers are 128-byte aligned. zero: of the weight type (htp_tile_zero), at most 255.
  */
 void quantize_group(const HVX_Vector *x, uint32_t count, enum quantize_form form, uint32_t zero, HVX_Vector *q,
-                    HVX_Vector *records);
+                    HVX_Vector *records, struct quantize_range *range);
+
+/*
+ * Makes a row narrow, if its scales allow it: f16 scales (and scaled sums) in units of a power of two, with which
+ * kernels are faster. Nothing is lost: the scales have the precision of f16 and must be in its normal range, within
+ * 2^29 of each other. Returns the unit, 0 when the row stays as it is: wide. records: of so many groups.
+ */
+float quantize_narrow(HVX_Vector *records, uint32_t groups, enum quantize_form form,
+                      const struct quantize_range *range);
 
 #endif

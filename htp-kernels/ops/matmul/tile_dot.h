@@ -28,6 +28,18 @@
 #include "ops/matmul/matmul.h"
 
 #define TILE_DOT_STEPS 4 /* of 8 k in a block */
+#ifndef TMAJOR
+#define TMAJOR 0
+#endif
+#ifndef INTER
+#define INTER 0
+#endif
+#ifndef NOTLATE
+#define NOTLATE 0
+#endif
+#ifndef MINPOS
+#define MINPOS 4
+#endif
 
 /* A double word of activation bytes. */
 typedef int64_t tile_dot_bytes __attribute__((may_alias));
@@ -139,7 +151,8 @@ HVX_INLINE void gemv_step(uint32_t type, const HVX_Vector *x, int g, int64_t a, 
         *low = Q6_Vw_vrmpyacc_VwVubRb(*low, x[2 * g + 1], a1);
         return;
     }
-    *low = Q6_Vw_vrmpyacc_VwVubRb(*low, tile_dot_low(type, x[g], table), a0);
+    const HVX_Vector lower = tile_dot_low(type, x[g], table);
+    *low = type == HTP_TYPE_Q4_1 && g == 0 ? Q6_Vw_vrmpy_VubRb(lower, a0) : Q6_Vw_vrmpyacc_VwVubRb(*low, lower, a0);
     if (tile_dot_has_table(type)) {
         *low = Q6_Vw_vrmpyacc_VwVubRb(*low, tile_dot_high(type, x[g], table), a1);
         return;
@@ -155,17 +168,37 @@ HVX_INLINE void gemv_block(uint32_t type, bool wide, int n, const HVX_Vector *co
     const bool narrow = tile_dot_narrow(type, wide);
     const HVX_Vector start = tile_dot_start(type, record, half);
     const HVX_Vector row_scale = narrow ? hvx_zero() : hvx_splat_f32(record->scale[half]);
+#if INTER
+    HVX_Vector lows[4], highs[4];
+    HVX_UNROLL
+    for (int t = 0; t < n; t++)
+        lows[t] = start;
+    HVX_UNROLL
+    for (int g = 0; g < TILE_DOT_STEPS; g++)
+        HVX_UNROLL
+        for (int t = 0; t < n; t++)
+            gemv_step(type, w[t] + at, g, q[g], table, &lows[t], &highs[t]);
+#endif
     HVX_UNROLL
     for (int t = 0; t < n; t++) {
         HVX_Vector low = start, high = hvx_zero();
+#if INTER
+        low = lows[t]; high = highs[t];
+#else
         HVX_UNROLL
         for (int g = 0; g < TILE_DOT_STEPS; g++)
             gemv_step(type, w[t] + at, g, q[g], table, &low, &high);
+#endif
         if (type == HTP_TYPE_Q4_0 || type == HTP_TYPE_Q4_1)
             low = Q6_Vw_vasracc_VwVwR(low, high, 4);
+#if NOTLATE
+        HVX_Vector sc = tile_dot_weight_scale(type, &scales[t], b);
+        if (!narrow)
+            sc = hvx_mul_f32(sc, row_scale);
+        s[t].sum = tile_dot_add(s[t].sum, low, sc);
+        continue;
+#endif
         s[t].sum = tile_dot_add(s[t].sum, s[t].dot, s[t].scale);
-        if (type == HTP_TYPE_Q4_1)
-            s[t].sum = tile_dot_add_minimum(s[t].sum, tile_dot_half(scales[t].minima, b), record, half);
         s[t].dot = low;
         s[t].scale = tile_dot_weight_scale(type, &scales[t], b);
         if (!narrow)
@@ -173,6 +206,15 @@ HVX_INLINE void gemv_block(uint32_t type, bool wide, int n, const HVX_Vector *co
     }
 }
 
+#if PREQ
+#define TOQ(x) (x)
+#else
+#define TOQ(x) hvx_f32_to_qf32(x)
+#endif
+#define MIN4(t) if (type == HTP_TYPE_Q4_1) { \
+                s[t].sum = hvx_add_qf32(s[t].sum, hvx_mul_qf32(Q6_V_lo_W(scales[t].minima), TOQ(hvx_splat_i32(record->start[0])))); \
+                s[t].sum = hvx_add_qf32(s[t].sum, hvx_mul_qf32(Q6_V_hi_W(scales[t].minima), TOQ(hvx_splat_i32(record->start[1])))); \
+            }
 HVX_INLINE void gemv_pass(uint32_t type, bool wide, int n, const uint8_t *data, size_t tile_bytes, uint32_t blocks,
                           const struct activation_slice *a, HVX_Vector *sums) {
     const int vectors = (int)htp_tile_quant_vectors(type), group = (int)htp_tile_scale_group(type);
@@ -191,11 +233,55 @@ HVX_INLINE void gemv_pass(uint32_t type, bool wide, int n, const uint8_t *data, 
     for (uint32_t i = blocks / (uint32_t)group; i > 0; i--) {
         const HVX_Vector factor = tile_dot_factor(type, wide, record);
         HVX_UNROLL
-        for (int t = 0; t < n; t++)
-            tile_dot_load_scales(type, w[t] + group * vectors, factor, &scales[t]);
+        for (int t = 0; t < n; t++) {
+            if (MINPOS==6 && t>0) MIN4(t-1)
+            if (MINPOS==8 && t>1) MIN4(t-2)
+            if (TMAJOR && t > 0) {
         HVX_UNROLL
         for (int b = 0; b < group; b++)
-            gemv_block(type, wide, n, w, b * vectors, scales, b, q + TILE_DOT_STEPS * b, record + b / 2, b % 2, table, s);
+            gemv_block(type, wide, 1, w+t-1, b * vectors, scales+t-1, b, q + TILE_DOT_STEPS * b, record + b / 2, b % 2, table, s+t-1);
+            }
+            tile_dot_load_scales(type, w[t] + group * vectors, factor, &scales[t]);
+            if (type == HTP_TYPE_Q4_1 && MINPOS==0) {
+                s[t].sum = tile_dot_add_minimum(s[t].sum, tile_dot_half(scales[t].minima, 0), record, 0);
+                s[t].sum = tile_dot_add_minimum(s[t].sum, tile_dot_half(scales[t].minima, 1), record, 1);
+            }
+            if (type == HTP_TYPE_Q4_1 && MINPOS==3) {
+                HVX_VectorPair m1 = hvx_mul_f16_qf32(w[t][group*vectors+1],hvx_splat_i32(record->start[0]));
+                HVX_VectorPair m2 = hvx_mul_f16_qf32(w[t][group*vectors+1],hvx_splat_i32(record->start[1]));
+                s[t].sum = hvx_add_qf32(s[t].sum, Q6_V_lo_W(m1));
+                s[t].sum = hvx_add_qf32(s[t].sum, Q6_V_hi_W(m1));
+                s[t].sum = hvx_add_qf32(s[t].sum, Q6_V_lo_W(m2));
+                s[t].sum = hvx_add_qf32(s[t].sum, Q6_V_hi_W(m2));
+            }
+            if (type == HTP_TYPE_Q4_1 && MINPOS==5) {
+                HVX_VectorPair m1 = hvx_mul_f16_qf32(w[t][group*vectors+1],hvx_splat_i32(record->start[0]));
+                s[t].sum = hvx_add_qf32(s[t].sum, Q6_V_lo_W(m1));
+                s[t].sum = hvx_add_qf32(s[t].sum, Q6_V_hi_W(m1));
+            }
+            if (MINPOS==4) MIN4(t)
+            if (MINPOS==7 && t>0) MIN4(t-1)
+        }
+        if (MINPOS==6) MIN4(n-1)
+        if (MINPOS==8 && n > 1) MIN4(n-2)
+        if (MINPOS==1 && type == HTP_TYPE_Q4_1)
+        HVX_UNROLL
+        for (int t = 0; t < n; t++) {
+                s[t].sum = tile_dot_add_minimum(s[t].sum, tile_dot_half(scales[t].minima, 0), record, 0);
+                s[t].sum = tile_dot_add_minimum(s[t].sum, tile_dot_half(scales[t].minima, 1), record, 1);
+        }
+        HVX_UNROLL
+        for (int b = 0; b < group; b++)
+            if (TMAJOR) gemv_block(type, wide, 1, w+n-1, b * vectors, scales+n-1, b, q + TILE_DOT_STEPS * b, record + b / 2, b % 2, table, s+n-1);
+            else gemv_block(type, wide, n, w, b * vectors, scales, b, q + TILE_DOT_STEPS * b, record + b / 2, b % 2, table, s);
+        if (MINPOS==7) MIN4(n-1)
+        if (MINPOS==8) MIN4(n-1)
+        if (MINPOS==2 && type == HTP_TYPE_Q4_1)
+        HVX_UNROLL
+        for (int t = 0; t < n; t++) {
+                s[t].sum = tile_dot_add_minimum(s[t].sum, tile_dot_half(scales[t].minima, 0), record, 0);
+                s[t].sum = tile_dot_add_minimum(s[t].sum, tile_dot_half(scales[t].minima, 1), record, 1);
+        }
         HVX_UNROLL
         for (int t = 0; t < n; t++)
             w[t] += htp_tile_group_vectors(type);
@@ -206,8 +292,10 @@ HVX_INLINE void gemv_pass(uint32_t type, bool wide, int n, const uint8_t *data, 
     if (rest != 0) {
         const HVX_Vector factor = tile_dot_factor(type, wide, record);
         HVX_UNROLL
-        for (int t = 0; t < n; t++)
+        for (int t = 0; t < n; t++) {
             tile_dot_load_scales(type, w[t] + rest * vectors, factor, &scales[t]);
+            MIN4(t)
+        }
         HVX_ROLLED
         for (int b = 0; b < rest; b++) {
             gemv_block(type, wide, n, w, 0, scales, 0, q, record + b / 2, b % 2, table, s);
@@ -240,8 +328,10 @@ HVX_INLINE void gemv_tiles(uint32_t type, bool wide, uint32_t pass_tiles, const 
 HVX_INLINE void gemm_scales(uint32_t type, bool wide, int n, const HVX_Vector *v, const tile_dot_records *record,
                             struct tile_dot_scales *scales, HVX_VectorPair *products) {
     tile_dot_load_scales(type, v, hvx_splat_i32(HVX_HALF_ONE), scales);
+    if (!tile_dot_narrow(type, wide))
+        return;
     HVX_UNROLL
-    for (int r = 0; r < n && tile_dot_narrow(type, wide); r++)
+    for (int r = 0; r < n; r++)
         products[r] = hvx_mul_f16_qf32(v[0], hvx_splat_i32((int32_t)record[r]->halves));
 }
 
@@ -350,7 +440,11 @@ HVX_INLINE void gemm_rows(uint32_t type, bool wide, const uint8_t *weights, uint
 #define TILE_DOT_KERNELS(TYPE, name, pass_tiles)                                                                       \
     HVX_NOINLINE void gemv_##name(const uint8_t *weights, size_t tile_bytes, uint32_t tiles, uint32_t blocks,          \
                                   const struct activation_slice *a, HVX_Vector *sums) {                                \
-        gemv_tiles(HTP_TYPE_##TYPE, false, pass_tiles, weights, tile_bytes, tiles, blocks, a, sums);                          \
+        gemv_tiles(HTP_TYPE_##TYPE, false, pass_tiles, weights, tile_bytes, tiles, blocks, a, sums);                   \
+    }                                                                                                                  \
+    HVX_NOINLINE void gemv_wide_##name(const uint8_t *weights, size_t tile_bytes, uint32_t tiles, uint32_t blocks,     \
+                                       const struct activation_slice *a, HVX_Vector *sums) {                           \
+        gemv_tiles(HTP_TYPE_##TYPE, true, pass_tiles, weights, tile_bytes, tiles, blocks, a, sums);                    \
     }                                                                                                                  \
     HVX_NOINLINE void gemm_##name(const uint8_t *weights, uint32_t blocks, const struct activation_slice *a,           \
                                   uint32_t rows, HVX_Vector *sums) {                                                   \
