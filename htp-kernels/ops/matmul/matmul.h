@@ -77,6 +77,7 @@ struct matmul {
     uint32_t pass_tiles; /* column tiles that a kernel takes at a time */
     uint32_t n_threads;
     uint32_t slice_units, slices; /* K is cut into slices when a column tile is too large for VTCM */
+    size_t column_bytes;          /* of a column tile as stored; only for MATMUL_TILES */
     uint32_t slots;               /* of the ring of a thread; a slot holds a slice of pass_tiles column tiles */
     size_t tile_bytes;            /* of a column tile's slice in a slot */
     size_t row_stride;            /* of weight rows in a slot; not for MATMUL_TILES */
