@@ -136,6 +136,7 @@ void packets_matmul(void) {
     quantize(QUANTIZE_MINIMUM, "minimum", 2048);
     op(HTP_TYPE_Q4_0, "q4_0", 2048, 1536, 1);
     op(HTP_TYPE_Q4_0, "q4_0", 576, 1536, 1);
+    op(HTP_TYPE_Q4_0, "q4_0", 576, 3072, 1);op(HTP_TYPE_Q4_0, "q4_0", 32, 32, 1);op(HTP_TYPE_Q4_0, "q4_0", 32, 3072, 1);
     op(HTP_TYPE_Q4_0, "q4_0", 2048, 512, 32);
     op(HTP_TYPE_Q8_0, "q8_0", 2048, 1536, 1);
     op(HTP_TYPE_F16, "f16", 2048, 512, 32);

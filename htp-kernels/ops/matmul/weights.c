@@ -24,6 +24,8 @@ static void advance(const struct weight_stream *s, struct weight_cursor *at) {
 
 /* values along K of a slice */
 static uint32_t slice_k(const struct matmul *m, uint32_t slice) {
+    if (m->slices == 1)
+        return m->k;
     const uint32_t begin = slice * m->slice_units * m->unit;
     const uint64_t length = (uint64_t)m->slice_units * m->unit;
     return m->k - begin < length ? m->k - begin : (uint32_t)length;
@@ -49,7 +51,7 @@ static void push_tiles(struct weight_stream *s, uint8_t *to) {
 }
 
 /* Rows of weights: a copy for each column tile. */
-static void push_rows(struct weight_stream *s, uint8_t *to) {
+static HVX_NOINLINE void push_rows(struct weight_stream *s, uint8_t *to) {
     const struct matmul *m = s->m;
     const struct weight_cursor *at = &s->load;
     const uint32_t k = slice_k(m, at->slice), matrix = m->groups[at->group].matrix;
@@ -81,7 +83,7 @@ static void copy_element(uint8_t *to, const uint8_t *from, uint32_t bytes) {
 }
 
 /* rows with any strides; k outside, so that views of a transposed tensor are read along their memory */
-static void gather_rows(const struct matmul *m, const struct weight_step *step, uint8_t *to) {
+static HVX_NOINLINE void gather_rows(const struct matmul *m, const struct weight_step *step, uint8_t *to) {
     const struct htp_view *w = m->weights;
     const uint32_t rows = tile_rows(m, step->tile), bytes = m->element_bytes;
     const uint8_t *from =
@@ -90,6 +92,20 @@ static void gather_rows(const struct matmul *m, const struct weight_step *step, 
         for (uint32_t n = 0; n < rows; n++)
             copy_element(to + n * m->row_stride, from + (size_t)n * w->nb[1], bytes);
     }
+}
+
+/* waits for rows; blocks are packed into tiles */
+static HVX_NOINLINE void finish_rows(struct weight_stream *s, struct weight_step *step) {
+    const struct matmul *m = s->m;
+    for (uint32_t t = 0; t < step->tiles; t++)
+        htp_dma_wait(&s->dma);
+    if (m->source != MATMUL_BLOCK_ROWS)
+        return;
+    for (uint32_t t = 0; t < step->tiles; t++)
+        pack_tile(m->type, m->element_bytes, step->data + t * m->tile_bytes, m->row_stride,
+                  tile_rows(m, step->tile + t), step->k / MATMUL_BLOCK, s->packed + t * m->packed_bytes);
+    step->data = s->packed;
+    step->tile_bytes = m->packed_bytes;
 }
 
 void weight_stream_open(struct weight_stream *s, const struct matmul_chunk *chunk, uint32_t thread, uint32_t begin,
@@ -125,20 +141,12 @@ bool weight_stream_next(struct weight_stream *s, struct weight_step *step) {
     step->data = slot;
     step->tile_bytes = m->tile_bytes;
     step->row_bytes = m->row_stride;
-    if (m->source == MATMUL_FLOAT_GATHER) {
+    if (m->source == MATMUL_TILES)
+        htp_dma_wait(&s->dma);
+    else if (m->source == MATMUL_FLOAT_GATHER)
         gather_rows(m, step, slot);
-    } else {
-        const uint32_t copies = m->source == MATMUL_TILES ? 1 : step->tiles;
-        for (uint32_t i = 0; i < copies; i++)
-            htp_dma_wait(&s->dma);
-    }
-    if (m->source == MATMUL_BLOCK_ROWS) {
-        for (uint32_t t = 0; t < step->tiles; t++)
-            pack_tile(m->type, m->element_bytes, slot + t * m->tile_bytes, m->row_stride, tile_rows(m, step->tile + t),
-                      step->k / MATMUL_BLOCK, s->packed + t * m->packed_bytes);
-        step->data = s->packed;
-        step->tile_bytes = m->packed_bytes;
-    }
+    else
+        finish_rows(s, step);
     advance(s, &s->use);
     return true;
 }
