@@ -182,6 +182,14 @@ HVX_INLINE void gemv_block(uint32_t type, bool wide, int n, const HVX_Vector *co
     HVX_UNROLL
     for (int t = 0; t < n; t++) {
         HVX_Vector low = start, high = hvx_zero();
+#if SCF
+        HVX_Vector nsc = tile_dot_weight_scale(type, &scales[t], b);
+        if (!narrow)
+            nsc = hvx_mul_f32(nsc, row_scale);
+#endif
+#if SCF==2
+        s[t].sum = tile_dot_add(s[t].sum, s[t].dot, s[t].scale);
+#endif
 #if INTER
         low = lows[t]; high = highs[t];
 #else
@@ -198,8 +206,17 @@ HVX_INLINE void gemv_block(uint32_t type, bool wide, int n, const HVX_Vector *co
         s[t].sum = tile_dot_add(s[t].sum, low, sc);
         continue;
 #endif
+#if SCF==2
+        s[t].dot = low;
+        s[t].scale = nsc;
+        continue;
+#endif
         s[t].sum = tile_dot_add(s[t].sum, s[t].dot, s[t].scale);
         s[t].dot = low;
+#if SCF
+        s[t].scale = nsc;
+        continue;
+#endif
         s[t].scale = tile_dot_weight_scale(type, &scales[t], b);
         if (!narrow)
             s[t].scale = hvx_mul_f32(s[t].scale, row_scale);
@@ -296,17 +313,11 @@ HVX_INLINE void gemv_pass(uint32_t type, bool wide, int n, const uint8_t *data, 
             tile_dot_load_scales(type, w[t] + rest * vectors, factor, &scales[t]);
             MIN4(t)
         }
-        HVX_ROLLED
-        for (int b = 0; b < rest; b++) {
-            gemv_block(type, wide, n, w, 0, scales, 0, q, record + b / 2, b % 2, table, s);
-            q += TILE_DOT_STEPS;
-            HVX_UNROLL
-            for (int t = 0; t < n; t++) {
-                w[t] += vectors;
-                if (type == HTP_TYPE_MXFP4) /* the next block's byte comes where the first one's was */
-                    scales[t].exponents = Q6_Vuw_vlsr_VuwR(scales[t].exponents, 8);
-            }
-        }
+        gemv_block(type, wide, n, w, 0, scales, 0, q, record, 0, table, s);
+        if (group > 2 && rest > 1)
+            gemv_block(type, wide, n, w, vectors, scales, 1, q + TILE_DOT_STEPS, record, 1, table, s);
+        if (group > 2 && rest > 2)
+            gemv_block(type, wide, n, w, 2*vectors, scales, 2, q + 2*TILE_DOT_STEPS, record+1, 0, table, s);
     }
     HVX_UNROLL
     for (int t = 0; t < n; t++)
@@ -324,6 +335,24 @@ HVX_INLINE void gemv_tiles(uint32_t type, bool wide, uint32_t pass_tiles, const 
 }
 
 /* ---- GEMM ---- */
+#ifndef GM
+#define GM 0
+#endif
+#ifndef GB
+#define GB 0
+#endif
+#ifndef GLATE
+#define GLATE 0
+#endif
+static const uint32_t gemm_words[32] __attribute__((aligned(128))) = {
+#define FOUR_WORDS(i) (i) * 0x01010101u, (i + 4) * 0x01010101u, (i + 8) * 0x01010101u, (i + 12) * 0x01010101u
+    FOUR_WORDS(0),  FOUR_WORDS(16), FOUR_WORDS(32), FOUR_WORDS(48),
+    FOUR_WORDS(64), FOUR_WORDS(80), FOUR_WORDS(96), FOUR_WORDS(112),
+#undef FOUR_WORDS
+};
+typedef HVX_Vector gemm_un __attribute__((aligned(4)));
+#define GCTL(w) Q6_V_vxor_VV(*(const HVX_Vector*)(const void*)gemm_words, hvx_splat_i32((w)*0x04040404))
+#define GBC(r,w) (GB ? Q6_V_vrdelta_VV(*(const gemm_un*)(const void*)record[r], GCTL(w)) : hvx_splat_i32(((const int32_t*)record[r])[w]))
 
 HVX_INLINE void gemm_scales(uint32_t type, bool wide, int n, const HVX_Vector *v, const tile_dot_records *record,
                             struct tile_dot_scales *scales, HVX_VectorPair *products) {
@@ -332,7 +361,7 @@ HVX_INLINE void gemm_scales(uint32_t type, bool wide, int n, const HVX_Vector *v
         return;
     HVX_UNROLL
     for (int r = 0; r < n; r++)
-        products[r] = hvx_mul_f16_qf32(v[0], hvx_splat_i32((int32_t)record[r]->halves));
+        products[r] = hvx_mul_f16_qf32(v[0], GBC(r,2));
 }
 
 /* A block of n rows. q: double words of each row, the block's from `first` on; b, half as in gemv_block. */
@@ -343,7 +372,7 @@ HVX_INLINE void gemm_block(uint32_t type, bool wide, int n, const HVX_Vector *x,
     HVX_Vector dot[KERNEL_ROWS];
     HVX_UNROLL
     for (int r = 0; r < n; r++)
-        dot[r] = tile_dot_start(type, record[r] + pair, half);
+        dot[r] = type == HTP_TYPE_MXFP4 ? tile_dot_start(type, record[r] + pair, half) : type == HTP_TYPE_Q4_1 ? hvx_zero() : GBC(r,half);
     HVX_UNROLL
     for (int g = 0; g < TILE_DOT_STEPS; g++) {
         const bool bytes = type == HTP_TYPE_Q8_0;
@@ -352,7 +381,7 @@ HVX_INLINE void gemm_block(uint32_t type, bool wide, int n, const HVX_Vector *x,
         HVX_UNROLL
         for (int r = 0; r < n; r++) {
             const int64_t a = q[r][first + g];
-            dot[r] = Q6_Vw_vrmpyacc_VwVubRb(dot[r], low, (int32_t)a);
+            dot[r] = g == 0 && type == HTP_TYPE_Q4_1 ? Q6_Vw_vrmpy_VubRb(low, (int32_t)a) : Q6_Vw_vrmpyacc_VwVubRb(dot[r], low, (int32_t)a);
             dot[r] = Q6_Vw_vrmpyacc_VwVubRb(dot[r], high, (int32_t)(a >> 32));
         }
     }
@@ -367,8 +396,8 @@ HVX_INLINE void gemm_block(uint32_t type, bool wide, int n, const HVX_Vector *x,
         else
             scale = hvx_mul_f32(weight_scale, hvx_splat_f32((record[r] + pair)->scale[half]));
         sum[r] = tile_dot_add(sum[r], dot[r], scale);
-        if (type == HTP_TYPE_Q4_1)
-            sum[r] = tile_dot_add_minimum(sum[r], minimum, record[r] + pair, half);
+        if (type == HTP_TYPE_Q4_1 && GM == 0)
+            sum[r] = hvx_add_qf32(sum[r], hvx_mul_f32_qf32(minimum, GBC(r, half)));
     }
 }
 
@@ -391,6 +420,14 @@ HVX_INLINE void gemm_pass(uint32_t type, bool wide, int n, const uint8_t *data, 
     HVX_ROLLED
     for (uint32_t i = blocks / (uint32_t)group; i > 0; i--) {
         gemm_scales(type, wide, n, w + group * vectors, record, &scales, products);
+        if (GM == 1 && type == HTP_TYPE_Q4_1) {
+            const HVX_Vector m0 = tile_dot_half(scales.minima, 0), m1 = tile_dot_half(scales.minima, 1);
+            HVX_UNROLL
+            for (int r = 0; r < n; r++) {
+                sum[r] = hvx_add_qf32(sum[r], hvx_mul_f32_qf32(m0, GBC(r, 0)));
+                sum[r] = hvx_add_qf32(sum[r], hvx_mul_f32_qf32(m1, GBC(r, 1)));
+            }
+        }
         HVX_UNROLL
         for (int b = 0; b < group; b++)
             gemm_block(type, wide, n, w + b * vectors, &scales, products, b, q, TILE_DOT_STEPS * b, record, b / 2, b % 2, table, sum);
@@ -404,13 +441,19 @@ HVX_INLINE void gemm_pass(uint32_t type, bool wide, int n, const uint8_t *data, 
     const int rest = (int)(blocks % (uint32_t)group);
     if (rest != 0) {
         gemm_scales(type, wide, n, w + rest * vectors, record, &scales, products);
-        HVX_ROLLED
-        for (int b = 0; b < rest; b++) {
-            gemm_block(type, wide, n, w, &scales, products, 0, q, TILE_DOT_STEPS * b, record, b / 2, b % 2, table, sum);
-            w += vectors;
-            if (type == HTP_TYPE_MXFP4) /* the next block's byte comes where the first one's was */
-                scales.exponents = Q6_Vuw_vlsr_VuwR(scales.exponents, 8);
+        if (rest & 2) {
+            gemm_block(type, wide, n, w, &scales, products, 0, q, 0, record, 0, 0, table, sum);
+            gemm_block(type, wide, n, w + vectors, &scales, products, 1, q, TILE_DOT_STEPS, record, 0, 1, table, sum);
+            w += 2 * vectors;
+            scales.exponents = Q6_Vuw_vlsr_VuwR(scales.exponents, 16);
+            HVX_UNROLL
+            for (int r = 0; r < n; r++) {
+                q[r] += 2 * TILE_DOT_STEPS;
+                record[r]++;
+            }
         }
+        if (rest & 1)
+            gemm_block(type, wide, n, w, &scales, products, 0, q, 0, record, 0, 0, table, sum);
     }
     HVX_UNROLL
     for (int r = 0; r < n; r++)
