@@ -41,11 +41,6 @@ HVX_INLINE HVX_Vector max_of_8(const HVX_Vector *x) {
     return pair_max(low, high);
 }
 
-/* 8.24 fixed point of x times the word of r that control selects */
-HVX_INLINE HVX_Vector to_fixed24(HVX_Vector x, HVX_Vector r, HVX_Vector control) {
-    return hvx_f32_to_fixed24(hvx_mul_f32(x, Q6_V_vrdelta_VV(r, control)));
-}
-
 /* x rounded to the 11 bits of precision that an f16 has, to nearest even, with the range of an f32: ggml keeps these
  * scales in f16, and its results and ours then differ by the order of sums alone */
 HVX_INLINE HVX_Vector f16_precision(HVX_Vector x) {
@@ -54,9 +49,27 @@ HVX_INLINE HVX_Vector f16_precision(HVX_Vector x) {
     return Q6_V_vand_VV(rounded, hvx_splat_i32(~0x1fff));
 }
 
-HVX_NOINLINE void quantize_group(const HVX_Vector *x, uint32_t count, enum quantize_form form, uint32_t zero,
-                                 HVX_Vector *q, HVX_Vector *records, struct quantize_range *range) {
-    const uint32_t parts = count / QUANTIZE_PAD;
+struct controls {
+    HVX_Vector word[4]; /* of vrdelta: every word takes word 0, 1, 2, 3 */
+};
+
+/* Four blocks: x times the words of r, f32. */
+HVX_INLINE void scale_four(const HVX_Vector *x, HVX_Vector r, const struct controls *c, HVX_Vector *scaled) {
+    HVX_UNROLL
+    for (int i = 0; i < 4; i++)
+        scaled[i] = hvx_mul_f32(x[i], Q6_V_vrdelta_VV(r, c->word[i]));
+}
+
+HVX_INLINE HVX_Vector round_four(const HVX_Vector *scaled) {
+    const HVX_Vector half = hvx_splat_i32(0x00800080);
+    const HVX_Vector first = Q6_Vh_vpacko_VwVw(hvx_f32_to_fixed24(scaled[1]), hvx_f32_to_fixed24(scaled[0]));
+    const HVX_Vector second = Q6_Vh_vpacko_VwVw(hvx_f32_to_fixed24(scaled[3]), hvx_f32_to_fixed24(scaled[2]));
+    return Q6_Vb_vpacko_VhVh(Q6_Vh_vadd_VhVh(second, half), Q6_Vh_vadd_VhVh(first, half));
+}
+
+/* parts: how many times 8 blocks, a constant where speed matters */
+HVX_INLINE void group_of(const HVX_Vector *x, uint32_t parts, enum quantize_form form, uint32_t zero, HVX_Vector *q,
+                         HVX_Vector *records, struct quantize_range *range) {
     HVX_Vector max[4];
     HVX_UNROLL
     for (uint32_t i = 0; i < 4; i++)
@@ -70,22 +83,27 @@ HVX_NOINLINE void quantize_group(const HVX_Vector *x, uint32_t count, enum quant
     /* not below 2^-96 (nor above 2^96), which keeps the reciprocal normal */
     HVX_Vector divisor = Q6_Vw_vmax_VwVw(absmax, hvx_splat_f32(0x1p-96f));
     divisor = Q6_Vw_vmin_VwVw(divisor, hvx_splat_f32(0x1p96f));
-    HVX_Vector r = hvx_mul_f32(hvx_reciprocal_f32(divisor), hvx_splat_f32(127 * HVX_FIXED24_SCALE));
+    HVX_Vector r = hvx_reciprocal_times_f32(divisor, hvx_splat_f32(127 * HVX_FIXED24_SCALE));
 
-    const HVX_Vector control0 = *(const HVX_Vector *)(const void *)take_word_0;
-    const HVX_Vector control1 = Q6_V_vxor_VV(control0, hvx_splat_i32(0x04040404));
-    const HVX_Vector control2 = Q6_V_vxor_VV(control0, hvx_splat_i32(0x08080808));
-    const HVX_Vector control3 = Q6_V_vxor_VV(control0, hvx_splat_i32(0x0c0c0c0c));
-    const HVX_Vector half = hvx_splat_i32(0x00800080);
+    struct controls c;
+    HVX_UNROLL
+    for (int32_t i = 0; i < 4; i++)
+        c.word[i] = Q6_V_vxor_VV(*(const HVX_Vector *)(const void *)take_word_0, hvx_splat_i32(i * 0x04040404));
+    HVX_Vector scaled[4];
     HVX_Vector *out = q;
+    scale_four(x, r, &c, scaled);
     HVX_ROLLED
-    for (uint32_t i = 0; i < 2 * parts; i++) {
-        const HVX_Vector first = Q6_Vh_vpacko_VwVw(to_fixed24(x[1], r, control1), to_fixed24(x[0], r, control0));
-        const HVX_Vector second = Q6_Vh_vpacko_VwVw(to_fixed24(x[3], r, control3), to_fixed24(x[2], r, control2));
-        *out++ = Q6_Vb_vpacko_VhVh(Q6_Vh_vadd_VhVh(second, half), Q6_Vh_vadd_VhVh(first, half));
+    for (uint32_t i = 2 * parts - 1; i > 0; i--) { /* the next four are scaled beside the rounding of these */
+        HVX_Vector next[4];
         r = Q6_V_vror_VR(r, 16);
         x += 4;
+        scale_four(x, r, &c, next);
+        *out++ = round_four(scaled);
+        HVX_UNROLL
+        for (int j = 0; j < 4; j++)
+            scaled[j] = next[j];
     }
+    *out = round_four(scaled);
 
     HVX_Vector s[8];
     const HVX_Vector ones = hvx_splat_i32(0x01010101);
@@ -103,6 +121,14 @@ HVX_NOINLINE void quantize_group(const HVX_Vector *x, uint32_t count, enum quant
     const HVX_VectorPair pairs = Q6_W_vshuff_VVR(scale, first, -8); /* two of first, two scales, two of first, ... */
     records[0] = Q6_V_lo_W(pairs);
     records[1] = Q6_V_hi_W(pairs);
+}
+
+HVX_NOINLINE void quantize_group(const HVX_Vector *x, uint32_t count, enum quantize_form form, uint32_t zero,
+                                 HVX_Vector *q, HVX_Vector *records, struct quantize_range *range) {
+    if (count == QUANTIZE_GROUP)
+        group_of(x, QUANTIZE_GROUP / QUANTIZE_PAD, form, zero, q, records, range);
+    else
+        group_of(x, count / QUANTIZE_PAD, form, zero, q, records, range);
 }
 
 /* Words 2 and 3 of records. */
