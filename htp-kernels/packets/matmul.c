@@ -89,11 +89,10 @@ static void quantize(enum quantize_form form, const char *name, uint32_t k) {
     uint8_t *q = packets_memory(padded), *records = packets_memory((size_t)quantize_record_bytes(k));
     packets_begin();
     struct quantize_range range = quantize_range_start();
-    for (uint32_t i = 0, g = 0; i < padded; i += QUANTIZE_GROUP, g++) {
-        quantize_group((const HVX_Vector *)(const void *)(x + 4 * i), htp_min_u32(padded - i, QUANTIZE_GROUP), form, 8,
-                       (HVX_Vector *)(void *)(q + i),
-                       (HVX_Vector *)(void *)(records + g * QUANTIZE_GROUP_RECORD_BYTES), &range);
-    }
+    for (uint32_t i = 0; i < padded; i += QUANTIZE_BATCH)
+        quantize_values((const HVX_Vector *)(const void *)(x + 4 * i), htp_min_u32(padded - i, QUANTIZE_BATCH), form, 8,
+                        (HVX_Vector *)(void *)(q + i),
+                        (HVX_Vector *)(void *)(records + i / QUANTIZE_GROUP * QUANTIZE_GROUP_RECORD_BYTES), &range);
     quantize_narrow((HVX_Vector *)(void *)records, htp_div_up(k, QUANTIZE_GROUP), form, &range);
     packets_end("1024 values", k / 1024.0, "quantize %s K=%u", name, (unsigned)k);
 }

@@ -94,13 +94,13 @@ static float quantize_row(const struct matmul *m, const struct source_row *row, 
     const enum quantize_form form = form_of(m->type);
     uint8_t *const first_record = to + htp_round_up(m->k, QUANTIZE_PAD), *records = first_record;
     struct quantize_range range = quantize_range_start();
-    for (uint32_t begin = 0; begin < m->k; begin += QUANTIZE_GROUP) {
-        const uint32_t count = htp_min_u32(m->k - begin, QUANTIZE_GROUP);
+    for (uint32_t begin = 0; begin < m->k; begin += QUANTIZE_BATCH) {
+        const uint32_t count = htp_min_u32(m->k - begin, QUANTIZE_BATCH);
         const uint32_t padded = (uint32_t)htp_round_up(count, QUANTIZE_PAD);
         const HVX_Vector *x = load_f32(row, begin, count, QUANTIZE_PAD, stage);
-        quantize_group(x, padded, form, zero, (HVX_Vector *)(void *)(to + begin), (HVX_Vector *)(void *)records,
-                       &range);
-        records += QUANTIZE_GROUP_RECORD_BYTES;
+        quantize_values(x, padded, form, zero, (HVX_Vector *)(void *)(to + begin), (HVX_Vector *)(void *)records,
+                        &range);
+        records += QUANTIZE_BATCH / QUANTIZE_GROUP * QUANTIZE_GROUP_RECORD_BYTES;
     }
     if (form == QUANTIZE_HALF)
         return 1;

@@ -29,7 +29,7 @@
 #define MATMUL_BLOCK 32
 
 /* What a worker needs for the preparation of activation rows; its part of VTCM is never smaller. */
-#define MATMUL_STAGE_VALUES 1024
+#define MATMUL_STAGE_VALUES 2048
 #define MATMUL_STAGE_BYTES (MATMUL_STAGE_VALUES * 4 + MATMUL_STAGE_VALUES * 2)
 
 enum matmul_source {

@@ -67,51 +67,35 @@ HVX_INLINE HVX_Vector round_four(const HVX_Vector *scaled) {
     return Q6_Vb_vpacko_VhVh(Q6_Vh_vadd_VhVh(second, half), Q6_Vh_vadd_VhVh(first, half));
 }
 
-/* parts: how many times 8 blocks, a constant where speed matters */
-HVX_INLINE void group_of(const HVX_Vector *x, uint32_t parts, enum quantize_form form, uint32_t zero, HVX_Vector *q,
-                         HVX_Vector *records, struct quantize_range *range) {
+/* Bits of the largest magnitude of each block of a group. parts: how many times 8 blocks. */
+HVX_INLINE HVX_Vector max_of_group(const HVX_Vector *x, uint32_t parts) {
     HVX_Vector max[4];
     HVX_UNROLL
     for (uint32_t i = 0; i < 4; i++)
         max[i] = i < parts ? max_of_8(x + 8 * i) : hvx_zero();
-    const HVX_Vector absmax = pair_max(pair_max(max[0], max[1]), pair_max(max[2], max[3]));
-    HVX_Vector scale = f16_precision(hvx_mul_f32(absmax, hvx_splat_f32(1.0f / 127)));
+    return pair_max(pair_max(max[0], max[1]), pair_max(max[2], max[3]));
+}
 
-    range->largest = Q6_Vw_vmax_VwVw(range->largest, scale);
-    range->least = Q6_Vw_vmin_VwVw(range->least, Q6_Vw_vadd_VwVw(scale, hvx_splat_i32(QUANTIZE_LEAST)));
-
-    /* not below 2^-96 (nor above 2^96), which keeps the reciprocal normal */
-    HVX_Vector divisor = Q6_Vw_vmax_VwVw(absmax, hvx_splat_f32(0x1p-96f));
-    divisor = Q6_Vw_vmin_VwVw(divisor, hvx_splat_f32(0x1p96f));
-    HVX_Vector r = hvx_reciprocal_times_f32(divisor, hvx_splat_f32(127 * HVX_FIXED24_SCALE));
-
-    struct controls c;
-    HVX_UNROLL
-    for (int32_t i = 0; i < 4; i++)
-        c.word[i] = Q6_V_vxor_VV(*(const HVX_Vector *)(const void *)take_word_0, hvx_splat_i32(i * 0x04040404));
-    HVX_Vector scaled[4];
-    HVX_Vector *out = q;
-    scale_four(x, r, &c, scaled);
-    HVX_ROLLED
-    for (uint32_t i = 2 * parts - 1; i > 0; i--) { /* the next four are scaled beside the rounding of these */
-        HVX_Vector next[4];
-        r = Q6_V_vror_VR(r, 16);
-        x += 4;
-        scale_four(x, r, &c, next);
-        *out++ = round_four(scaled);
-        HVX_UNROLL
-        for (int j = 0; j < 4; j++)
-            scaled[j] = next[j];
-    }
-    *out = round_four(scaled);
-
-    HVX_Vector s[8];
+/* The sum of q of each block of a group. */
+HVX_INLINE HVX_Vector sum_of_group(const HVX_Vector *q, uint32_t parts) {
     const HVX_Vector ones = hvx_splat_i32(0x01010101);
+    HVX_Vector s[8];
     HVX_UNROLL
     for (uint32_t i = 0; i < 8; i++)
         s[i] = i < 2 * parts ? Q6_Vw_vrmpy_VbVb(q[i], ones) : hvx_zero();
-    const HVX_Vector sums = pair_sum(pair_sum(pair_sum(s[0], s[1]), pair_sum(s[2], s[3])),
-                                     pair_sum(pair_sum(s[4], s[5]), pair_sum(s[6], s[7])));
+    return pair_sum(pair_sum(pair_sum(s[0], s[1]), pair_sum(s[2], s[3])),
+                    pair_sum(pair_sum(s[4], s[5]), pair_sum(s[6], s[7])));
+}
+
+/* 127 / absmax in the fixed point of the conversion. absmax is taken as 2^-96 to 2^96, which keeps it normal. */
+HVX_INLINE HVX_Vector reciprocal_of(HVX_Vector absmax) {
+    HVX_Vector divisor = Q6_Vw_vmax_VwVw(absmax, hvx_splat_f32(0x1p-96f));
+    divisor = Q6_Vw_vmin_VwVw(divisor, hvx_splat_f32(0x1p96f));
+    return hvx_reciprocal_times_f32(divisor, hvx_splat_f32(127 * HVX_FIXED24_SCALE));
+}
+
+HVX_INLINE void store_records(HVX_Vector sums, HVX_Vector scale, enum quantize_form form, uint32_t zero,
+                              HVX_Vector *records) {
     const HVX_Vector first =
         form == QUANTIZE_MINIMUM
             ? hvx_mul_f32(hvx_i32_to_f32(sums), scale)
@@ -123,12 +107,65 @@ HVX_INLINE void group_of(const HVX_Vector *x, uint32_t parts, enum quantize_form
     records[1] = Q6_V_hi_W(pairs);
 }
 
-HVX_NOINLINE void quantize_group(const HVX_Vector *x, uint32_t count, enum quantize_form form, uint32_t zero,
-                                 HVX_Vector *q, HVX_Vector *records, struct quantize_range *range) {
-    if (count == QUANTIZE_GROUP)
-        group_of(x, QUANTIZE_GROUP / QUANTIZE_PAD, form, zero, q, records, range);
-    else
-        group_of(x, count / QUANTIZE_PAD, form, zero, q, records, range);
+/*
+ * `groups` groups, 1 or 2, of `parts` times 8 blocks each: constants, but for parts of a single group. Two groups share
+ * the latency of the reciprocals.
+ */
+HVX_INLINE void quantize_groups(const HVX_Vector *x, uint32_t groups, uint32_t parts, enum quantize_form form,
+                                uint32_t zero, HVX_Vector *q, HVX_Vector *records, struct quantize_range *range) {
+    HVX_Vector absmax[2], scale[2], r[3];
+    HVX_UNROLL
+    for (uint32_t g = 0; g < groups; g++)
+        absmax[g] = max_of_group(x + 32 * g, parts);
+    HVX_UNROLL
+    for (uint32_t g = 0; g < groups; g++) {
+        scale[g] = f16_precision(hvx_mul_f32(absmax[g], hvx_splat_f32(1.0f / 127)));
+        range->largest = Q6_Vw_vmax_VwVw(range->largest, scale[g]);
+        range->least = Q6_Vw_vmin_VwVw(range->least, Q6_Vw_vadd_VwVw(scale[g], hvx_splat_i32(QUANTIZE_LEAST)));
+        r[g] = reciprocal_of(absmax[g]);
+    }
+
+    struct controls c;
+    HVX_UNROLL
+    for (int32_t i = 0; i < 4; i++)
+        c.word[i] = Q6_V_vxor_VV(*(const HVX_Vector *)(const void *)take_word_0, hvx_splat_i32(i * 0x04040404));
+    r[groups] = hvx_zero();
+    const uint8_t *four = (const uint8_t *)r; /* the words for the next four blocks are the first at this address */
+    HVX_Vector *out = q, scaled[4];
+    scale_four(x, r[0], &c, scaled);
+    HVX_ROLLED
+    for (uint32_t i = 2 * groups * parts - 1; i > 0; i--) { /* the next four are scaled beside the rounding of these */
+        HVX_Vector next[4];
+        four += 16;
+        x += 4;
+        scale_four(x, hvx_load(four), &c, next);
+        *out++ = round_four(scaled);
+        HVX_UNROLL
+        for (int j = 0; j < 4; j++)
+            scaled[j] = next[j];
+    }
+    *out = round_four(scaled);
+
+    HVX_Vector sums[2];
+    HVX_UNROLL
+    for (uint32_t g = 0; g < groups; g++)
+        sums[g] = sum_of_group(q + 8 * g, parts);
+    HVX_UNROLL
+    for (uint32_t g = 0; g < groups; g++)
+        store_records(sums[g], scale[g], form, zero, records + 2 * g);
+}
+
+HVX_NOINLINE void quantize_values(const HVX_Vector *x, uint32_t count, enum quantize_form form, uint32_t zero,
+                                  HVX_Vector *q, HVX_Vector *records, struct quantize_range *range) {
+    if (count == QUANTIZE_BATCH) {
+        quantize_groups(x, 2, QUANTIZE_GROUP / QUANTIZE_PAD, form, zero, q, records, range);
+        return;
+    }
+    for (uint32_t done = 0; done < count; done += QUANTIZE_GROUP) {
+        const uint32_t left = count - done, parts = (left < QUANTIZE_GROUP ? left : QUANTIZE_GROUP) / QUANTIZE_PAD;
+        quantize_groups(x + done / HVX_WORDS, 1, parts, form, zero, q + done / HVX_BYTES,
+                        records + done / QUANTIZE_GROUP * 2, range);
+    }
 }
 
 /* Words 2 and 3 of records. */

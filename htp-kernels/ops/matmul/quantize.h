@@ -14,7 +14,8 @@
 
 #include "hvx/wrap.h"
 
-#define QUANTIZE_GROUP 1024 /* values that are quantised together */
+#define QUANTIZE_GROUP 1024 /* values whose scales are the lanes of a vector */
+#define QUANTIZE_BATCH 2048 /* values of a call at most */
 #define QUANTIZE_PAD 256    /* values are written in steps of this */
 
 /* What a kernel needs beside the quants; it depends on the type of the weights. */
@@ -56,11 +57,11 @@ HVX_INLINE struct quantize_range quantize_range_start(void) {
 }
 
 /*
- * Quantises count values, a multiple of QUANTIZE_PAD up to QUANTIZE_GROUP. Writes count int8 to q and a whole group of
+ * Quantises count values, a multiple of QUANTIZE_PAD up to QUANTIZE_BATCH. Writes count int8 to q and whole groups of
  * records. All pointers are 128-byte aligned. zero: of the weight type (htp_tile_zero), at most 255.
  */
-void quantize_group(const HVX_Vector *x, uint32_t count, enum quantize_form form, uint32_t zero, HVX_Vector *q,
-                    HVX_Vector *records, struct quantize_range *range);
+void quantize_values(const HVX_Vector *x, uint32_t count, enum quantize_form form, uint32_t zero, HVX_Vector *q,
+                     HVX_Vector *records, struct quantize_range *range);
 
 /*
  * Makes a row narrow, if its scales allow it: f16 scales (and scaled sums) in units of a power of two, with which
