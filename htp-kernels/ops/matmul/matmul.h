@@ -30,7 +30,7 @@
 #define MATMUL_BLOCK 32
 
 /* What a worker needs for the preparation of activation rows; its part of VTCM is never smaller. */
-#define MATMUL_STAGE_VALUES 1024
+#define MATMUL_STAGE_VALUES 2048
 #define MATMUL_STAGE_BYTES (MATMUL_STAGE_VALUES * 4 + MATMUL_STAGE_VALUES * 2)
 
 enum matmul_source {
@@ -44,6 +44,7 @@ enum matmul_source {
 struct matmul_row {
     const uint8_t *source;
     uint8_t *output;
+    float unit; /* of quantised activations: what sums are to be multiplied with; 0: a wide row (quantize.h) */
 };
 
 /* Rows of one matrix that are in VTCM. */
@@ -77,6 +78,7 @@ struct matmul {
     uint32_t pass_tiles; /* column tiles that a kernel takes at a time */
     uint32_t n_threads;
     uint32_t slice_units, slices; /* K is cut into slices when a column tile is too large for VTCM */
+    size_t column_bytes;          /* of a column tile as stored; only for MATMUL_TILES */
     uint32_t slots;               /* of the ring of a thread; a slot holds a slice of pass_tiles column tiles */
     size_t tile_bytes;            /* of a column tile's slice in a slot */
     size_t row_stride;            /* of weight rows in a slot; not for MATMUL_TILES */
