@@ -346,6 +346,7 @@ uint32_t htp_matmul(struct htp_exec *exec) {
     m.n = w->ne[1];
     m.units = htp_div_up(m.k, m.unit);
     m.tiles = htp_div_up(m.n, MATMUL_TILE);
+    m.column_bytes = m.source == MATMUL_TILES ? htp_tile_column_bytes(m.type, m.k) : 0;
     m.matrices = w->ne[2] * w->ne[3];
     return ids == NULL ? multiply_all(&m) : multiply_picked(&m, ids);
 }
