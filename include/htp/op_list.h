@@ -14,6 +14,8 @@
     X(4, MUL, binary)                \
     X(5, DIV, binary)                \
     X(6, RMS_NORM, norm)             \
+    X(40, NORM, norm)                \
+    X(41, L2_NORM, norm)             \
     X(50, ROPE, rope)                \
     X(51, SOFT_MAX, softmax)         \
     X(55, FLASH_ATTN_EXT, attention) \

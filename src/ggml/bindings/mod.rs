@@ -27,6 +27,8 @@ pub const KNOWN_OPS: &[(ggml_op, &str)] = &[
     (GGML_OP_MUL, "MUL"),
     (GGML_OP_DIV, "DIV"),
     (GGML_OP_RMS_NORM, "RMS_NORM"),
+    (GGML_OP_NORM, "NORM"),
+    (GGML_OP_L2_NORM, "L2_NORM"),
     (GGML_OP_MUL_MAT, "MUL_MAT"),
     (GGML_OP_RESHAPE, "RESHAPE"),
     (GGML_OP_VIEW, "VIEW"),
