@@ -1,8 +1,8 @@
 /*
- * f16 <-> f32 with integer instructions only: rounding to nearest even, infinities, NaN and subnormals as IEEE wants
+ * f16 and bf16 <-> f32 with integer instructions only: rounding to nearest even, infinities, NaN and subnormals as IEEE wants
  * them, and the same bits on every engine. The qf formats have no infinities, and attention masks are full of them.
  *
- * An f16 is the low half of a word here, the upper half is zero.
+ * In the functions with `word` in their names an f16 is the low half of a word, the upper half is zero.
  */
 #ifndef HVX_HALF_H
 #define HVX_HALF_H
@@ -53,6 +53,26 @@ HVX_INLINE HVX_Vector hvx_f32_to_f16_exact(HVX_Vector first, HVX_Vector second) 
 HVX_INLINE HVX_VectorPair hvx_f16_to_f32_exact(HVX_Vector h) {
     const HVX_Vector even = hvx_f16_word_to_f32(Q6_V_vand_VV(h, hvx_splat_i32(0xffff)));
     return hvx_interleave_words(even, hvx_f16_word_to_f32(Q6_Vuw_vlsr_VuwR(h, 16)));
+}
+
+/* ---- bf16: the upper half of an f32 ---- */
+
+HVX_INLINE HVX_VectorPair hvx_bf16_to_f32(HVX_Vector h) {
+    return hvx_interleave_words(Q6_Vw_vasl_VwR(h, 16), Q6_V_vand_VV(h, hvx_splat_i32((int32_t)0xffff0000u)));
+}
+
+/* the upper half is the result */
+HVX_INLINE HVX_Vector hvx_round_to_bf16(HVX_Vector x) {
+    const HVX_Vector odd = Q6_V_vand_VV(Q6_Vuw_vlsr_VuwR(x, 16), hvx_splat_i32(1));
+    const HVX_Vector rounded = Q6_Vw_vadd_VwVw(Q6_Vw_vadd_VwVw(x, hvx_splat_i32(0x7fff)), odd);
+    const HVX_Vector quiet = Q6_V_vor_VV(x, hvx_splat_i32(0x00400000));
+    const HVX_Vector magnitude = Q6_V_vand_VV(x, hvx_splat_i32(0x7fffffff));
+    return Q6_V_vmux_QVV(Q6_Q_vcmp_gt_VwVw(magnitude, hvx_splat_i32(0x7f800000)), quiet, rounded);
+}
+
+/* 64 f32 in order -> 64 bf16 in order */
+HVX_INLINE HVX_Vector hvx_f32_to_bf16(HVX_Vector first, HVX_Vector second) {
+    return Q6_Vh_vpacko_VwVw(hvx_round_to_bf16(second), hvx_round_to_bf16(first));
 }
 
 #endif

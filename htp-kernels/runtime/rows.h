@@ -7,6 +7,18 @@
 #include "runtime/exec.h"
 #include "runtime/types.h"
 
+/* What thread i of n works on, of `rows` rows. */
+struct htp_share {
+    uint32_t begin, count;
+};
+
+static inline struct htp_share htp_share_of(uint32_t rows, uint32_t i, uint32_t n) {
+    if (n == 1)
+        return (struct htp_share){0, rows};
+    const uint32_t each = rows / n, more = rows % n; /* the first `more` threads have a row more */
+    return (struct htp_share){each * i + htp_min_u32(i, more), each + (i < more)};
+}
+
 /* A row. Rows are numbered with dimension 1 running fastest. */
 struct htp_place {
     uint32_t i1, i2, i3;
@@ -14,6 +26,8 @@ struct htp_place {
 
 /* Row r of a tensor with sizes ne, none of which is zero. */
 static inline struct htp_place htp_place_of(const uint32_t *ne, uint32_t r) {
+    if (r == 0)
+        return (struct htp_place){0, 0, 0};
     const uint32_t rest = r / ne[1];
     return (struct htp_place){r % ne[1], rest % ne[2], rest / ne[2]};
 }

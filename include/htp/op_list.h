@@ -16,6 +16,7 @@
     X(6, RMS_NORM, norm)             \
     X(40, NORM, norm)                \
     X(41, L2_NORM, norm)             \
+    X(48, ADD_ID, binary)            \
     X(50, ROPE, rope)                \
     X(51, SOFT_MAX, softmax)         \
     X(55, FLASH_ATTN_EXT, attention) \

@@ -258,10 +258,9 @@ static void choose_row(struct norm *t) {
 static void run_rows(void *arg, uint32_t thread, uint32_t n_threads) {
     const struct norm *t = arg;
     row_fn *const run = t->run;
-    const uint32_t rows = htp_rows(t->src);
-    const uint32_t begin = (uint32_t)((uint64_t)rows * thread / n_threads);
-    uint32_t left = (uint32_t)((uint64_t)rows * (thread + 1) / n_threads) - begin, count;
-    for (struct htp_place at = htp_place_of(t->src->ne, begin); left > 0; left -= count) {
+    const struct htp_share share = htp_share_of(htp_rows(t->src), thread, n_threads);
+    struct htp_place at = htp_place_of(t->src->ne, share.begin);
+    for (uint32_t left = share.count, count; left > 0; left -= count) {
         struct htp_run x = htp_run_at(t->src, &at), dst = htp_run_at(t->dst, &at);
         struct htp_run weight = htp_run_repeated(t->weight, &at), addend = htp_run_repeated(t->addend, &at);
         count = htp_min_u32(htp_min_u32(left, x.rows), htp_min_u32(weight.rows, addend.rows));
