@@ -21,7 +21,7 @@
 #include "runtime/exec.h"
 
 /* Drivers; each reports under its family's name. */
-#define PACKETS_FAMILIES(X) X(binary) X(norm) X(matmul)
+#define PACKETS_FAMILIES(X) X(binary) X(norm) X(reduce) X(matmul)
 #define PACKETS_DECLARE(name) void packets_##name(void);
 PACKETS_FAMILIES(PACKETS_DECLARE)
 #undef PACKETS_DECLARE

@@ -16,6 +16,9 @@
     X(6, RMS_NORM, norm)             \
     X(40, NORM, norm)                \
     X(41, L2_NORM, norm)             \
+    X(45, SUM_ROWS, reduce)          \
+    X(46, ARGMAX, reduce)            \
+    X(47, CUMSUM, reduce)            \
     X(48, ADD_ID, binary)            \
     X(50, ROPE, rope)                \
     X(51, SOFT_MAX, softmax)         \

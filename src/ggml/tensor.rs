@@ -87,6 +87,21 @@ impl<'a> Tensor<'a> {
         self.0.data as usize
     }
 
+    /// Addresses from the first element to behind the last; empty when there is none.
+    pub fn memory(self) -> std::ops::Range<usize> {
+        let start = self.address();
+        let block = self.element_type().map_or(1, |kind| kind.block_elements());
+        let bytes = self.element_type().map_or(0, |kind| kind.block_bytes());
+        if self.is_empty() {
+            return start..start;
+        }
+        let last = self.0.ne.iter().zip(&self.0.nb).enumerate().map(|(dim, (&ne, &nb))| {
+            let count = ne as usize / if dim == 0 { block } else { 1 };
+            count.saturating_sub(1).saturating_mul(nb)
+        });
+        start..last.fold(start.saturating_add(bytes), usize::saturating_add)
+    }
+
     /// The buffer that the tensor lies in (its own, or that of the tensor it is a view of); null before allocation.
     pub fn buffer(self) -> ggml_backend_buffer_t {
         if self.0.buffer.is_null() {
@@ -256,6 +271,17 @@ pub mod test {
         let q = tensor(ElementType::Q4_0, [64, 3, 1, 1]);
         assert!(view(&q).is_contiguous());
         assert_eq!(view(&q).nb()[1], 36);
+    }
+
+    #[test]
+    fn memory_reaches_to_the_last_element() {
+        let mut t = tensor(ElementType::Q4_0, [64, 3, 1, 1]);
+        t.data = std::ptr::without_provenance_mut(100);
+        assert_eq!(view(&t).memory(), 100..100 + 3 * 36);
+        let mut t = tensor(ElementType::F32, [5, 3, 2, 1]);
+        t.nb.swap(0, 1);
+        assert_eq!(view(&t).memory(), 0..4 * 20 + 2 * 4 + 60 + 4);
+        assert!(view(&tensor(ElementType::F32, [5, 0, 2, 1])).memory().is_empty());
     }
 
     #[test]

@@ -9,7 +9,8 @@ mod conv;
 mod copy;
 mod gather;
 mod matmul;
-mod norm;
+pub mod norm;
+mod reduce;
 mod rope;
 mod softmax;
 mod sort;
@@ -45,6 +46,7 @@ pub const FAMILIES: &[Family] = &[
     matmul::FAMILY,
     binary::FAMILY,
     norm::FAMILY,
+    reduce::FAMILY,
     attention::FAMILY,
     gather::FAMILY,
     copy::FAMILY,

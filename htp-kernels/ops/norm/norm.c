@@ -15,6 +15,7 @@
  * side by side, or repeat within a row, rows are fetched and stored element by element.
  */
 #include "hvx/strided.h"
+#include "hvx/sum.h"
 #include "htp/params.h"
 #include "runtime/rows.h"
 
@@ -69,40 +70,8 @@ HVX_INLINE struct statistics finish(const struct norm *t, uint32_t op, uint32_t 
 
 HVX_INLINE HVX_Vector load(bool aligned, const uint8_t *p) { return aligned ? hvx_load_aligned(p) : hvx_load(p); }
 
-/* what is summed: squares (op RMS_NORM), squares of distances (NORM), in qf32; or the values themselves (op 0) */
-HVX_INLINE HVX_Vector accumulate(uint32_t op, HVX_Vector sum, HVX_Vector x, HVX_Vector mean) {
-    if (op == 0)
-        return hvx_add_qf32_f32(sum, x);
-    if (op == HTP_OP_NORM) {
-        const HVX_Vector d = hvx_sub_f32_qf32(x, mean);
-        return hvx_add_qf32(sum, hvx_mul_qf32(d, d));
-    }
-    return hvx_add_qf32(sum, hvx_mul_f32_qf32(x, x));
-}
-
-/* in qf32, of each lane */
-HVX_INLINE HVX_Vector sum_row(uint32_t op, bool aligned, const uint8_t *x, uint32_t length, HVX_Vector mean) {
-    const uint32_t vectors = length / HVX_WORDS, rest = length % HVX_WORDS * 4;
-    HVX_Vector s0 = hvx_zero(), s1 = s0, s2 = s0, s3 = s0;
-    HVX_ROLLED
-    for (uint32_t i = vectors / 8; i > 0; i--, x += 8 * HVX_BYTES) {
-        s0 = accumulate(op, s0, load(aligned, x), mean);
-        s1 = accumulate(op, s1, load(aligned, x + HVX_BYTES), mean);
-        s2 = accumulate(op, s2, load(aligned, x + 2 * HVX_BYTES), mean);
-        s3 = accumulate(op, s3, load(aligned, x + 3 * HVX_BYTES), mean);
-        s0 = accumulate(op, s0, load(aligned, x + 4 * HVX_BYTES), mean);
-        s1 = accumulate(op, s1, load(aligned, x + 5 * HVX_BYTES), mean);
-        s2 = accumulate(op, s2, load(aligned, x + 6 * HVX_BYTES), mean);
-        s3 = accumulate(op, s3, load(aligned, x + 7 * HVX_BYTES), mean);
-    }
-    HVX_ROLLED
-    for (uint32_t i = vectors % 8; i > 0; i--, x += HVX_BYTES)
-        s0 = accumulate(op, s0, load(aligned, x), mean);
-    if (rest != 0) { /* lanes behind the end: as far from the mean as the mean itself */
-        const HVX_Vector beside = Q6_V_vand_QV(Q6_Q_vsetq_R((int32_t)rest), mean);
-        s1 = accumulate(op, s1, hvx_load_bytes(x, rest), beside);
-    }
-    return hvx_add_qf32(hvx_add_qf32(s0, s1), hvx_add_qf32(s2, s3));
+HVX_INLINE enum hvx_summand summand(uint32_t op) {
+    return op == HTP_OP_NORM ? HVX_SUM_DISTANCES : HVX_SUM_SQUARES;
 }
 
 HVX_INLINE HVX_Vector mean_of(const struct norm *t, HVX_Vector sum) {
@@ -152,8 +121,8 @@ HVX_INLINE void contiguous_row(const struct norm *t, uint32_t op, uint32_t form,
     const uint32_t vectors = t->length / HVX_WORDS, rest = t->length % HVX_WORDS * 4, step = fast && form > 0 ? 8 : 1;
     HVX_Vector mean = hvx_zero();
     if (op == HTP_OP_NORM)
-        mean = mean_of(t, sum_row(0, fast, x, t->length, mean));
-    const struct statistics s = finish(t, op, form, mean, sum_row(op, fast, x, t->length, mean));
+        mean = mean_of(t, hvx_sum_row(HVX_SUM_VALUES, fast, x, t->length, mean));
+    const struct statistics s = finish(t, op, form, mean, hvx_sum_row(summand(op), fast, x, t->length, mean));
     HVX_ROLLED
     for (uint32_t i = vectors / step; i > 0; i--) {
         HVX_UNROLL
@@ -208,7 +177,7 @@ static void strided_row(const struct norm *t, const uint8_t *x_row, const uint8_
     if (t->op == HTP_OP_NORM) {
         for (uint32_t i = 0, count; i < t->length; i += count) {
             count = htp_min_u32(t->length - i, HVX_WORDS);
-            sum = accumulate(0, sum, hvx_gather_words(x_row + (size_t)i * step, step, count), mean);
+            sum = hvx_sum_up(HVX_SUM_VALUES, sum, hvx_gather_words(x_row + (size_t)i * step, step, count), mean);
         }
         mean = mean_of(t, sum);
         sum = hvx_zero();
@@ -216,8 +185,7 @@ static void strided_row(const struct norm *t, const uint8_t *x_row, const uint8_
     for (uint32_t i = 0, count; i < t->length; i += count) {
         count = htp_min_u32(t->length - i, HVX_WORDS);
         const HVX_Vector x = hvx_gather_words(x_row + (size_t)i * step, step, count);
-        const HVX_Vector beside = Q6_V_vand_QV(Q6_Q_vsetq2_R((int32_t)count * 4), mean);
-        sum = accumulate(t->op, sum, x, beside);
+        sum = hvx_sum_up_rest(summand(t->op), sum, x, mean, 4 * count);
     }
     const struct statistics s = finish(t, t->op, form, mean, sum);
     for (uint32_t i = 0, count; i < t->length; i += count) {
