@@ -11,6 +11,10 @@
 //!
 //! [`layout`] turns weights into the tiles that the kernels load, when a program uploads them.
 
+// The driver of tests/ is written for users of this crate.
+#[cfg(test)]
+extern crate self as ggml_hexagon;
+
 pub mod batch;
 pub mod config;
 pub mod dsp;

@@ -121,6 +121,15 @@ fn weights_in_a_program_that_opened_ggml_locally() {
 
 #[test]
 #[ignore = "needs llama.cpp: cargo xtask test"]
+fn indices_beyond_the_table_fail_the_graph_and_no_other() {
+    let setup = Setup::new();
+    let output = setup.run_probe(&setup.probe("linked"), "linked", "indices", &[]);
+    assert!(output.status.success(), "{}", text(&output));
+    assert_said(&output, &["an index in the data is out of range", "GET_ROWS", "SET_ROWS"]);
+}
+
+#[test]
+#[ignore = "needs llama.cpp: cargo xtask test"]
 fn the_examples_build_and_run() {
     let setup = Setup::new();
     for (compiler, source) in [("cc", "examples/devices.c"), ("c++", "examples/devices.cpp")] {

@@ -116,6 +116,9 @@ static int float_pair_differs(HVX_VectorPair a, HVX_VectorPair b) {
 #define Q_VV(name) DEFINE(name, VECTOR(u); VECTOR(v), differs(pred_mask(name(u, v)), plain_##name(u, v)))
 #define Q_QQ(name) \
     DEFINE(name, MASK(u); MASK(v), differs(pred_mask(name(mask_pred(u), mask_pred(v))), plain_##name(u, v)))
+#define Q_QVV(name)                                    \
+    DEFINE(name, MASK(q); VECTOR(u); VECTOR(v),        \
+           differs(pred_mask(name(mask_pred(q), u, v)), plain_##name(q, u, v)))
 #define V_QV(name) DEFINE(name, MASK(q); VECTOR(v), differs(name(mask_pred(q), v), plain_##name(q, v)))
 #define V_QVV(name) \
     DEFINE(name, MASK(q); VECTOR(u); VECTOR(v), differs(name(mask_pred(q), u, v), plain_##name(q, u, v)))
@@ -143,7 +146,7 @@ static int float_pair_differs(HVX_VectorPair a, HVX_VectorPair b) {
 HVX_LIST_V(V_NONE) HVX_LIST_V_W(V_W) HVX_LIST_W_VV(W_VV) HVX_LIST_QV(QV)
 HVX_LIST_V_V(V_V) HVX_LIST_V_R(V_R) HVX_LIST_V_VV(V_VV) HVX_LIST_V_VR(V_VR) HVX_LIST_V_VVV(V_VVV)
 HVX_LIST_V_VVR(V_VVR) HVX_LIST_W_V(W_V) HVX_LIST_W_WVR(W_WVR) HVX_LIST_W_VVR(W_VVR)
-HVX_LIST_Q_R(Q_R) HVX_LIST_Q_VV(Q_VV) HVX_LIST_Q_QQ(Q_QQ)
+HVX_LIST_Q_R(Q_R) HVX_LIST_Q_VV(Q_VV) HVX_LIST_Q_QQ(Q_QQ) HVX_LIST_Q_QVV(Q_QVV)
 HVX_LIST_V_QV(V_QV) HVX_LIST_V_QVV(V_QVV) HVX_LIST_W_QVV(W_QVV)
 
 /* on Hexagon these names stand for the plain versions, since nothing can run the instructions: not to be expanded */
@@ -210,6 +213,7 @@ void check_hvx(struct check *c) {
     HVX_LIST_Q_R(RUN)
     HVX_LIST_Q_VV(RUN)
     HVX_LIST_Q_QQ(RUN)
+    HVX_LIST_Q_QVV(RUN)
     HVX_LIST_V_QV(RUN)
     HVX_LIST_V_QVV(RUN)
     HVX_LIST_W_QVV(RUN)

@@ -14,6 +14,14 @@
 #else
 #define HVX_UNROLL_COUNT(n) HVX_ROLLED
 #endif
+/* The same address; the compiler does not know it. Else it takes scalars that lie beside vectors out of those, by an
+ * instruction that waits long. */
+#define HVX_APART(address)                          \
+    ({                                              \
+        __typeof__(address) hvx_apart_ = (address); \
+        __asm__("" : "+r"(hvx_apart_));             \
+        hvx_apart_;                                 \
+    })
 #if defined(__clang__)
 #define HVX_UNROLL _Pragma("clang loop unroll(full)")
 #define HVX_ROLLED _Pragma("clang loop unroll(disable)")

@@ -33,16 +33,25 @@ HVX_INLINE HVX_Vector hvx_exp2_dip(HVX_Vector f) {
     return hvx_multiply_high_u16(bow, h);
 }
 
-/* 2^(low - 255), 2^(high - 255) in f32, zero where the argument is 128 or less; arguments up to 255, f32 */
-HVX_INLINE HVX_VectorPair hvx_exp2_255(HVX_Vector low, HVX_Vector high) {
-    const HVX_Vector floor = hvx_splat_f32(128.0f), sign = hvx_splat_i32(INT32_MIN);
+/*
+ * -2^(low - 255), -2^(high - 255) in f32, -0 where the argument is 128 or less; arguments up to 255, f32. Where a sign is
+ * lost later on (in a quotient, say) this saves two instructions.
+ */
+HVX_INLINE HVX_VectorPair hvx_minus_exp2_255(HVX_Vector low, HVX_Vector high) {
+    const HVX_Vector floor = hvx_splat_f32(128.0f);
     low = Q6_Vsf_vmax_VsfVsf(low, floor);
     high = Q6_Vsf_vmax_VsfVsf(high, floor);
     const HVX_Vector dip = hvx_exp2_dip(Q6_Vh_vshuffe_VhVh(high, low));
     /* times 128: a shift that does not take the shift pipe */
     const HVX_VectorPair lines =
         Q6_W_vcombine_VV(Q6_Vw_vmpyi_VwRub(high, (int32_t)0x80808080u), Q6_Vw_vmpyi_VwRub(low, (int32_t)0x80808080u));
-    const HVX_VectorPair powers = Q6_Ww_vmpyacc_WwVhRh(lines, dip, (int32_t)0xffc0ffc0u); /* times -64 */
+    return Q6_Ww_vmpyacc_WwVhRh(lines, dip, (int32_t)0xffc0ffc0u); /* times -64 */
+}
+
+/* the same without the minus */
+HVX_INLINE HVX_VectorPair hvx_exp2_255(HVX_Vector low, HVX_Vector high) {
+    const HVX_Vector sign = hvx_splat_i32(INT32_MIN);
+    const HVX_VectorPair powers = hvx_minus_exp2_255(low, high);
     return Q6_W_vcombine_VV(Q6_V_vxor_VV(Q6_V_hi_W(powers), sign), Q6_V_vxor_VV(Q6_V_lo_W(powers), sign));
 }
 

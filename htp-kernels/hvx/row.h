@@ -13,22 +13,38 @@ void htp_row_clear(uint8_t *dst, size_t bytes);
 
 /*
  * count: elements; whole blocks of 32 when one of the types has them. Addresses are aligned as the runtime demands it
- * of tensors: to the element, quantised blocks to 2 bytes.
+ * of tensors.
  */
 typedef void (*htp_row_fn)(uint8_t *dst, const uint8_t *src, uint32_t count);
 
 /*
  * The conversion between two types (enum htp_type); NULL when there is none, or when they are the same.
  *
- *   f32 <-> f16        to nearest even, IEEE special values
+ *   f32, f16, bf16     one to another: to nearest even, IEEE special values
  *   f32 -> i32         towards zero, saturating, NaN gives 0;  i32 -> f32  to nearest even
- *   f32, f16 -> q8_0   d = absmax / 127, q = x * (1 / d) rounded, halves away from zero: ggml's reference
- *   f32, f16 -> q4_0   d = -(the first element of largest magnitude) / 8, q = x * (1 / d) + 8.5 cut off, at most 15
- *   q8_0, q4_0 -> f32  exact products of scale and quant
+ *   quantised -> f32   scale times quant, rounded once (types with a minimum: and once more when that is added)
+ *   f32, f16, bf16 to quantised, as in ggml's code for the CPU:
+ *     q8_0        d = absmax / 127, q = x * (127 / absmax) to nearest, halves to even (ggml's code for Arm differs
+ *                 from that for x86 in a last place: it multiplies by 1 / d)
+ *     q4_0, q5_0  d = -(the first element of largest magnitude) / half, q = x * (1 / d) + half + 0.5 cut off;
+ *                 half is 8 or 16, q at most 2 half - 1
+ *     q4_1, q5_1  m = minimum, d = (maximum - m) / most, q = (x - m) * (1 / d) + 0.5 cut off, at most 15 or 31
+ *     mxfp4       d = 2^(exponent of absmax - 2), the nearest value, of two the smaller
+ *     iq4_nl      the nearest value of x / (the first element of largest magnitude) * -127, of two the larger; then
+ *                 d = sum(x^3 v) / sum(x^2 v^2) over the values v: sums may differ from ggml's in a last place
  */
 htp_row_fn htp_row_converter(uint32_t from, uint32_t to);
 
-/* The same for a block of 32 quants that a caller has put together: signed bytes after `zero` is taken off. */
-void htp_row_expand(uint8_t *dst, const uint8_t *quants, uint32_t zero, uint16_t scale);
+/* Of the same kind, for quantised types; NULL when there is none. row_dequantize.c, row_quantize.c */
+htp_row_fn htp_row_dequantizer(uint32_t from);            /* to f32 */
+htp_row_fn htp_row_quantizer(uint32_t from, uint32_t to); /* from f32, f16, bf16 */
+
+/*
+ * A block of 32 quants that a caller has put together, to f32. quants: one a byte, as tiles store them (tiles.h); an
+ * address for vectors. minimum: of the _1 types, 0 for others.
+ */
+void htp_row_expand(uint32_t type, uint8_t *dst, const uint8_t *quants, float scale, float minimum);
+/* The scale that an e8m0 byte of MXFP4 stands for, with the quants that htp_row_expand multiplies. */
+float htp_row_mxfp4_scale(uint8_t byte);
 
 #endif

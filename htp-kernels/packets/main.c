@@ -6,6 +6,7 @@
 
 #include "hvx/compiler.h"
 #include "packets/packets.h"
+#include "runtime/types.h"
 
 struct counts {
     uint32_t packets, instructions, hvx;
@@ -68,12 +69,18 @@ uint8_t *packets_memory(size_t bytes) {
 }
 
 struct htp_view packets_tensor(uint32_t type, uint32_t ne0, uint32_t ne1) {
-    const uint32_t size = type == HTP_TYPE_F32 ? 4 : 2;
+    const uint32_t size = htp_type_bytes(type);
     struct htp_view v = {.type = type, .layout = HTP_LAYOUT_ROWS, .ne = {ne0, ne1, 1, 1}};
     v.nb[0] = size;
-    v.nb[1] = size * ne0;
+    v.nb[1] = size * (ne0 / htp_type_elements(type));
     v.nb[2] = v.nb[3] = v.nb[1] * ne1;
     v.data = packets_memory((size_t)v.nb[2]);
+    for (size_t i = 0; type == HTP_TYPE_F32 && i < v.nb[2]; i += 4) {
+        uint32_t bits;
+        memcpy(&bits, v.data + i, 4);
+        bits = (bits & 0x81ffffffu) + 0x3f000000u;
+        memcpy(v.data + i, &bits, 4);
+    }
     return v;
 }
 

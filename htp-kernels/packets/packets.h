@@ -21,7 +21,8 @@
 #include "runtime/exec.h"
 
 /* Drivers; each reports under its family's name. */
-#define PACKETS_FAMILIES(X) X(binary) X(norm) X(reduce) X(matmul)
+#define PACKETS_FAMILIES(X) X(attention) X(binary) X(conv) X(copy) X(gather) X(glu) X(matmul) X(norm) X(reduce) \
+    X(rope) X(softmax) X(sort) X(unary)
 #define PACKETS_DECLARE(name) void packets_##name(void);
 PACKETS_FAMILIES(PACKETS_DECLARE)
 #undef PACKETS_DECLARE
@@ -32,7 +33,8 @@ void packets_end(const char *unit, double units, const char *what, ...) __attrib
 
 /* Memory on a page boundary, with random contents. The program ends soon enough to never free it. */
 uint8_t *packets_memory(size_t bytes);
-/* A contiguous tensor of f32, f16 or bf16 values, with random bits. */
+/* A contiguous tensor of any type, with random bits; f32 are numbers between 1/2 and 8 or their negatives, as scalar
+ * code may take other ways for infinities and the like. */
 struct htp_view packets_tensor(uint32_t type, uint32_t ne0, uint32_t ne1);
 
 /* An op with one thread and VTCM as on a device. Sources are views that outlive the call. */

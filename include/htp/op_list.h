@@ -14,6 +14,30 @@
     X(4, MUL, binary)                \
     X(5, DIV, binary)                \
     X(6, RMS_NORM, norm)             \
+    X(10, SCALE, unary)              \
+    X(11, SQR, unary)                \
+    X(12, SQRT, unary)               \
+    X(13, CLAMP, unary)              \
+    X(14, SILU, unary)               \
+    X(15, GELU, unary)               \
+    X(16, GELU_QUICK, unary)         \
+    X(17, GELU_ERF, unary)           \
+    X(18, SIGMOID, unary)            \
+    X(19, NEG, unary)                \
+    X(20, EXP, unary)                \
+    X(21, SOFTPLUS, unary)           \
+    X(22, TANH, unary)               \
+    X(23, RELU, unary)               \
+    X(24, ABS, unary)                \
+    X(25, STEP, unary)               \
+    X(26, LOG, unary)                \
+    X(30, SWIGLU, glu)               \
+    X(31, SWIGLU_OAI, glu)           \
+    X(32, GEGLU, glu)                \
+    X(33, GEGLU_QUICK, glu)          \
+    X(34, GEGLU_ERF, glu)            \
+    X(35, REGLU, glu)                \
+    X(36, SWIGLU_CLAMP, glu)         \
     X(40, NORM, norm)                \
     X(41, L2_NORM, norm)             \
     X(45, SUM_ROWS, reduce)          \

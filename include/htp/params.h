@@ -61,6 +61,18 @@ struct htp_softmax_params {
     uint32_t slope_heads;
 };
 
+/* unary: the other ops of the family have no arguments */
+struct htp_unary_params {
+    float args[2]; /* SCALE: factor, what is added; CLAMP: least, greatest */
+};
+
+/* glu: dst = f(a) * b  a is src0 and b is src1, or they are the halves of the rows of src0 */
+struct htp_glu_params {
+    uint32_t swapped; /* of halves: b comes first */
+    float alpha;      /* SWIGLU_OAI: of the sigmoid */
+    float limit;      /* SWIGLU_OAI, SWIGLU_CLAMP: upper bound of a; b stays within -limit .. limit */
+};
+
 /* matmul (MUL_MAT, MUL_MAT_ID) and binary have no arguments */
 
 #endif

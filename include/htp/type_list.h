@@ -15,7 +15,9 @@
     X(8, IQ4_NL, 32, 18)    \
     X(9, BF16, 1, 2)        \
     X(10, Q5_0, 32, 22)     \
-    X(11, Q5_1, 32, 24)
+    X(11, Q5_1, 32, 24)     \
+    X(12, I16, 1, 2)        \
+    X(13, I8, 1, 1)
 
 #define HTP_TYPE_ENUM(number, NAME, elements, bytes) HTP_TYPE_##NAME = number,
 enum htp_type { HTP_TYPE_LIST(HTP_TYPE_ENUM) };

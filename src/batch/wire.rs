@@ -72,12 +72,48 @@ pub struct htp_softmax_params {
     pub slope_base: [f32; 2usize],
     pub slope_heads: u32,
 }
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_unary_params {
+    pub args: [f32; 2usize],
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_glu_params {
+    pub swapped: u32,
+    pub alpha: f32,
+    pub limit: f32,
+}
 pub const HTP_OP_MUL_MAT: htp_op = 1;
 pub const HTP_OP_ADD: htp_op = 2;
 pub const HTP_OP_SUB: htp_op = 3;
 pub const HTP_OP_MUL: htp_op = 4;
 pub const HTP_OP_DIV: htp_op = 5;
 pub const HTP_OP_RMS_NORM: htp_op = 6;
+pub const HTP_OP_SCALE: htp_op = 10;
+pub const HTP_OP_SQR: htp_op = 11;
+pub const HTP_OP_SQRT: htp_op = 12;
+pub const HTP_OP_CLAMP: htp_op = 13;
+pub const HTP_OP_SILU: htp_op = 14;
+pub const HTP_OP_GELU: htp_op = 15;
+pub const HTP_OP_GELU_QUICK: htp_op = 16;
+pub const HTP_OP_GELU_ERF: htp_op = 17;
+pub const HTP_OP_SIGMOID: htp_op = 18;
+pub const HTP_OP_NEG: htp_op = 19;
+pub const HTP_OP_EXP: htp_op = 20;
+pub const HTP_OP_SOFTPLUS: htp_op = 21;
+pub const HTP_OP_TANH: htp_op = 22;
+pub const HTP_OP_RELU: htp_op = 23;
+pub const HTP_OP_ABS: htp_op = 24;
+pub const HTP_OP_STEP: htp_op = 25;
+pub const HTP_OP_LOG: htp_op = 26;
+pub const HTP_OP_SWIGLU: htp_op = 30;
+pub const HTP_OP_SWIGLU_OAI: htp_op = 31;
+pub const HTP_OP_GEGLU: htp_op = 32;
+pub const HTP_OP_GEGLU_QUICK: htp_op = 33;
+pub const HTP_OP_GEGLU_ERF: htp_op = 34;
+pub const HTP_OP_REGLU: htp_op = 35;
+pub const HTP_OP_SWIGLU_CLAMP: htp_op = 36;
 pub const HTP_OP_NORM: htp_op = 40;
 pub const HTP_OP_L2_NORM: htp_op = 41;
 pub const HTP_OP_SUM_ROWS: htp_op = 45;
@@ -123,6 +159,8 @@ pub const HTP_TYPE_IQ4_NL: htp_type = 8;
 pub const HTP_TYPE_BF16: htp_type = 9;
 pub const HTP_TYPE_Q5_0: htp_type = 10;
 pub const HTP_TYPE_Q5_1: htp_type = 11;
+pub const HTP_TYPE_I16: htp_type = 12;
+pub const HTP_TYPE_I8: htp_type = 13;
 pub type htp_type = ::core::ffi::c_uint;
 pub const HTP_LAYOUT_ROWS: htp_layout = 0;
 pub const HTP_LAYOUT_TILES: htp_layout = 1;

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::base::{base, Base};
 use super::bindings::*;
-use super::buffer::Buffer;
+use super::buffer;
 use super::device::Device;
 use super::guard::guard;
 use super::tensor::Tensor;
@@ -55,7 +55,7 @@ impl Backend {
         let max_ops = if config.opsync { 1 } else { config.opbatch };
         let batches = graph::plan(nodes, max_ops, private, |t| {
             // SAFETY: a tensor of a graph lies in a live buffer, or in none.
-            let buffer = unsafe { Buffer::of(t.buffer()) }.ok_or("it is not in a buffer of this device")?;
+            let buffer = unsafe { buffer::of(t.buffer()) }.ok_or("it is not in a buffer of this device")?;
             buffer.place(t).map_err(|error| error.to_string())
         })
         .map_err(|error| error.to_string())?;
@@ -64,7 +64,8 @@ impl Backend {
             self.run(&mut command, planned).map_err(|error| match error.failed_op() {
                 Some(op) => {
                     let node = planned.nodes.get(op).and_then(|&index| nodes.get(index));
-                    format!("{error} (op {op} of the batch, {node:?})")
+                    let what = node.map_or_else(String::new, |node| format!("{} {node:?}, ", node.op_name()));
+                    format!("{error} ({what}op {op} of the batch)")
                 }
                 None => error.to_string(),
             })?;

@@ -13,6 +13,7 @@ use super::bindings::*;
 use super::buffer;
 use super::device::Device;
 use super::guard::guard;
+use super::storage;
 use super::tensor::Tensor;
 use crate::config::Config;
 
@@ -139,11 +140,12 @@ unsafe extern "C" fn get_alloc_size(raw: ggml_backend_buffer_type_t, tensor: *co
     guard("get_alloc_size", 0, || {
         // SAFETY: see `context`; ggml passes a live tensor.
         let (kind, t) = unsafe { (context(raw).kind, Tensor::from_ptr(tensor)) };
-        let (Ok(base), Some(t)) = (base(), t) else { return 0 };
-        // SAFETY: a live tensor.
-        let bytes = unsafe { (base.nbytes)(t.as_ptr()) };
-        let tiles = buffer::tile_layout(t).filter(|_| kind == Kind::Tiles);
-        tiles.map_or(bytes, |layout| layout.tiled_bytes().max(bytes))
+        let Some(t) = t else { return 0 };
+        match storage::tile_layout(t).filter(|_| kind == Kind::Tiles) {
+            Some(layout) => layout.tiled_bytes(),
+            // SAFETY: a live tensor.
+            None => t.bytes().or_else(|| base().ok().map(|base| unsafe { (base.nbytes)(t.as_ptr()) })).unwrap_or(0),
+        }
     })
 }
 
@@ -151,3 +153,6 @@ unsafe extern "C" fn is_host(raw: ggml_backend_buffer_type_t) -> bool {
     // SAFETY: see `context`.
     guard("is_host", false, || Config::get().hostbuf && !unsafe { context(raw) }.holds_tiles())
 }
+
+#[cfg(test)]
+mod tests;

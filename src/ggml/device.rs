@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::backend;
 use super::bindings::*;
-use super::buffer;
 use super::buffer_type::{BufferType, Kind};
 use super::guard::guard;
+use super::storage;
 use super::tensor::Tensor;
 use crate::config::Config;
 use crate::dsp::Session;
@@ -87,14 +87,14 @@ impl Device {
         };
         let reads_tiles = family.is_some_and(|family| index.is_some() && family.tiled_source == index);
         if buffer_type.holds_tiles() {
-            return if reads_tiles && buffer::readable_in_tiles(t) {
+            return if reads_tiles && storage::readable_in_tiles(t) {
                 Ok(())
             } else {
                 Err("a tensor is stored in tiles")
             };
         }
         // llama.cpp asks with an empty buffer where weights shall go: quantised ones into tiles.
-        if size == 0 && reads_tiles && buffer::tile_layout(t).is_some() {
+        if size == 0 && reads_tiles && storage::tile_layout(t).is_some() {
             return Err("these weights belong into a HTPn-REPACK buffer");
         }
         Ok(())

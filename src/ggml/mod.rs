@@ -19,4 +19,5 @@ pub mod device;
 pub mod guard;
 pub mod log;
 pub mod registry;
+pub mod storage;
 pub mod tensor;

@@ -30,6 +30,11 @@ impl<'a> Tensor<'a> {
         self.0.op
     }
 
+    /// The op's name, for messages.
+    pub fn op_name(self) -> &'static str {
+        KNOWN_OPS.iter().find(|(op, _)| *op == self.0.op).map_or("op of another kind", |(_, name)| name)
+    }
+
     /// Element type, as ggml numbers it.
     pub fn ggml_type(self) -> ggml_type {
         self.0.type_
@@ -60,6 +65,21 @@ impl<'a> Tensor<'a> {
         self.0.ne.contains(&0)
     }
 
+    /// Bytes from the first to behind the last element, gaps included: ggml's `ggml_nbytes`. `None` for types that the
+    /// DSP does not know, and for sizes that overflow.
+    pub fn bytes(self) -> Option<usize> {
+        let kind = self.element_type()?;
+        if self.0.ne.iter().any(|&n| n <= 0) {
+            return Some(0);
+        }
+        let [n0, n @ ..] = self.0.ne.map(|n| n as usize);
+        let row = match kind.block_elements() {
+            1 => (n0 - 1).checked_mul(self.0.nb[0])?.checked_add(kind.block_bytes())?,
+            block => n0.checked_mul(self.0.nb[0])? / block,
+        };
+        n.iter().zip(&self.0.nb[1..]).try_fold(row, |sum, (n, nb)| (n - 1).checked_mul(*nb)?.checked_add(sum))
+    }
+
     /// Source `index`, `None` when absent.
     pub fn src(self, index: usize) -> Option<Tensor<'a>> {
         // SAFETY: a source lives as long as the tensor, by the contract of from_ptr.
@@ -87,19 +107,10 @@ impl<'a> Tensor<'a> {
         self.0.data as usize
     }
 
-    /// Addresses from the first element to behind the last; empty when there is none.
-    pub fn memory(self) -> std::ops::Range<usize> {
+    /// Addresses from the first to behind the last element, if [`Tensor::bytes`] knows how many there are.
+    pub fn memory(self) -> Option<std::ops::Range<usize>> {
         let start = self.address();
-        let block = self.element_type().map_or(1, |kind| kind.block_elements());
-        let bytes = self.element_type().map_or(0, |kind| kind.block_bytes());
-        if self.is_empty() {
-            return start..start;
-        }
-        let last = self.0.ne.iter().zip(&self.0.nb).enumerate().map(|(dim, (&ne, &nb))| {
-            let count = ne as usize / if dim == 0 { block } else { 1 };
-            count.saturating_sub(1).saturating_mul(nb)
-        });
-        start..last.fold(start.saturating_add(bytes), usize::saturating_add)
+        Some(start..start.checked_add(self.bytes()?)?)
     }
 
     /// The buffer that the tensor lies in (its own, or that of the tensor it is a view of); null before allocation.
@@ -227,6 +238,8 @@ element_types! {
     BF16 = GGML_TYPE_BF16, HTP_TYPE_BF16, 1, 2;
     Q5_0 = GGML_TYPE_Q5_0, HTP_TYPE_Q5_0, 32, 22;
     Q5_1 = GGML_TYPE_Q5_1, HTP_TYPE_Q5_1, 32, 24;
+    I16 = GGML_TYPE_I16, HTP_TYPE_I16, 1, 2;
+    I8 = GGML_TYPE_I8, HTP_TYPE_I8, 1, 1;
 }
 
 /// Builds tensors for tests, as ggml would lay them out.
@@ -274,14 +287,17 @@ pub mod test {
     }
 
     #[test]
-    fn memory_reaches_to_the_last_element() {
-        let mut t = tensor(ElementType::Q4_0, [64, 3, 1, 1]);
-        t.data = std::ptr::without_provenance_mut(100);
-        assert_eq!(view(&t).memory(), 100..100 + 3 * 36);
-        let mut t = tensor(ElementType::F32, [5, 3, 2, 1]);
-        t.nb.swap(0, 1);
-        assert_eq!(view(&t).memory(), 0..4 * 20 + 2 * 4 + 60 + 4);
-        assert!(view(&tensor(ElementType::F32, [5, 0, 2, 1])).memory().is_empty());
+    fn bytes() {
+        let t = tensor(ElementType::F32, [5, 3, 2, 1]);
+        assert_eq!(view(&t).bytes(), Some(120));
+        let rows = ggml_tensor { nb: [4, 64, 1024, 4096], ..t };
+        assert_eq!(view(&rows).bytes(), Some(20 + 2 * 64 + 1024));
+        let apart = ggml_tensor { nb: [64, 4, 1024, 4096], ..t };
+        assert_eq!(view(&apart).bytes(), Some(4 * 64 + 4 + 2 * 4 + 1024));
+        assert_eq!(view(&tensor(ElementType::Q8_0, [96, 3, 1, 2])).bytes(), Some(6 * 3 * 34));
+        assert_eq!(view(&tensor(ElementType::F16, [4, 0, 2, 1])).bytes(), Some(0));
+        assert_eq!(view(&ggml_tensor { type_: GGML_TYPE_COUNT, ..t }).bytes(), None);
+        assert_eq!(view(&ggml_tensor { nb: [4, usize::MAX, 1, 1], ..t }).bytes(), None);
     }
 
     #[test]

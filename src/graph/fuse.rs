@@ -49,7 +49,7 @@ fn next(nodes: &[Tensor], index: usize) -> Option<usize> {
 /// ggml may give the result of the last node memory that was free when it was to be computed. The fused op reads the
 /// first node's source at that time.
 fn apart_or_same(source: Tensor, result: Tensor) -> bool {
-    let (a, b) = (source.memory(), result.memory());
+    let (Some(a), Some(b)) = (source.memory(), result.memory()) else { return false };
     let apart = a.end <= b.start || b.end <= a.start;
     apart || (a == b && source.same_shape(result) && source.nb() == result.nb())
 }

@@ -5,18 +5,19 @@
 //!
 //! - this file: the types and the arithmetic of sizes
 //! - `transfer`: upload, download, fill
-//! - `convert`: fresh tensors, and a whole tensor turned over in its own memory
+//! - `padding`: what a fresh tensor needs before anything is uploaded
 //! - `codec`, `word`: the packing loops that all types share; one small file a type has what differs
-//! - `parallel`: large transfers on a few threads
+//! - `parallel`, `pool`: large transfers on a few threads
 //!
 //! A strip is 32 rows of a matrix in ggml's layout, a column tile the same rows as tiles. The rows that pad a matrix to
-//! whole column tiles hold zero blocks once [`TileLayout::init`] or [`TileLayout::init_padding`] has run.
+//! whole column tiles hold zero blocks once [`TileLayout::init_padding`] has run.
 
 mod codec;
-mod convert;
 mod iq4_nl;
 mod mxfp4;
+mod padding;
 mod parallel;
+mod pool;
 mod q4_0;
 mod q4_1;
 mod q8_0;
@@ -53,14 +54,6 @@ pub enum LayoutError {
         /// Bytes passed.
         have: usize,
         /// [`TileLayout::tiled_bytes`].
-        need: usize,
-    },
-    /// The caller's data has fewer bytes than its sizes and strides say.
-    #[error("{have} bytes of data where sizes and strides need {need}")]
-    DataTooSmall {
-        /// Bytes passed.
-        have: usize,
-        /// Bytes needed, `usize::MAX` when their number itself overflows.
         need: usize,
     },
     /// No memory for a row or a strip of rows.

@@ -5,12 +5,14 @@ use std::thread;
 
 use parking_lot::Mutex;
 
+use super::pool::Pool;
+
 /// Memory is the limit soon: more threads gain nothing.
 const MAX_DEFAULT_THREADS: usize = 4;
-/// Below this, starting a thread costs what it gains (measured: none at 1 MiB, a third at 2, nearly twice at 9).
-const PARALLEL_BYTES: usize = 2 << 20;
+/// Below this, a transfer is over (some 30 microseconds) before a waiting thread has woken up.
+const PARALLEL_BYTES: usize = 256 << 10;
 /// What a thread takes at a time.
-const BATCH_BYTES: usize = 256 << 10;
+const BATCH_BYTES: usize = 64 << 10;
 
 /// Threads when nothing else is asked for.
 pub(super) fn default_threads() -> usize {
@@ -20,7 +22,7 @@ pub(super) fn default_threads() -> usize {
 
 /// Runs `work` for each job, on up to `threads` threads when the jobs, of about `job_bytes` each, move `bytes` in all.
 ///
-/// A thread that cannot be started is done without: the caller's thread takes jobs like the others.
+/// The caller's thread takes jobs like the others, so nothing waits for one that does not come.
 pub(super) fn for_each<J: Send>(
     threads: usize,
     bytes: usize,
@@ -43,13 +45,6 @@ pub(super) fn for_each<J: Send>(
             mine.drain(..).for_each(&work);
         }
     };
-    thread::scope(|scope| {
-        for _ in 1..threads.min(bytes / BATCH_BYTES) {
-            let thread = thread::Builder::new().name("htp-repack".into());
-            if thread.spawn_scoped(scope, worker).is_err() {
-                break;
-            }
-        }
-        worker();
-    });
+    static POOL: Pool = Pool::new();
+    POOL.run((threads - 1).min(bytes / BATCH_BYTES), &worker);
 }

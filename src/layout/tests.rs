@@ -103,6 +103,12 @@ fn check_guard(layout: &TileLayout, memory: &[u8]) {
     assert_eq!(memory[layout.tiled_bytes()..], GUARD, "bytes behind the tiles were written");
 }
 
+/// All bytes zero, as ggml sees them.
+fn clear(layout: &TileLayout, tiles: &mut [u8]) {
+    layout.init_padding(tiles).unwrap();
+    layout.fill(tiles, 0, layout.ggml_bytes(), 0).unwrap();
+}
+
 fn kinds() -> impl Strategy<Value = TileType> {
     prop::sample::select(TileType::ALL)
 }
@@ -143,7 +149,7 @@ proptest! {
     fn any_transfers_equal_a_vector_of_bytes(layout in layouts(), steps in steps()) {
         let size = layout.ggml_bytes();
         let (mut model, mut tiles) = (vec![0u8; size], guarded(&layout));
-        layout.init(&mut tiles).unwrap();
+        clear(&layout, &mut tiles);
         for step in steps {
             match step {
                 Step::Write(a, b, seed) => {
@@ -173,19 +179,6 @@ proptest! {
     }
 
     #[test]
-    fn in_place_both_ways(layout in layouts(), seed: u64) {
-        let rows = noise(layout.ggml_bytes(), seed);
-        let mut memory = guarded(&layout);
-        memory[..rows.len()].copy_from_slice(&rows);
-        layout.convert_in_place(&mut memory).unwrap();
-        prop_assert!(memory[..layout.tiled_bytes()] == tiles_by_definition(layout.tile_type(), layout.ne(), &rows));
-        check_guard(&layout, &memory);
-        layout.to_rows_in_place(&mut memory).unwrap();
-        prop_assert!(memory[..rows.len()] == rows);
-        check_guard(&layout, &memory);
-    }
-
-    #[test]
     fn padding_alone_is_enough_before_a_whole_write(layout in layouts(), seed: u64, piece in 1usize..5000) {
         let rows = noise(layout.ggml_bytes(), seed);
         let mut tiles = guarded(&layout);
@@ -198,49 +191,35 @@ proptest! {
     }
 
     #[test]
-    fn two_dimensional_transfers(
-        layout in layouts(), seed: u64, copies in 0usize..6, size in 0usize..200, gap in 0usize..100, data_gap in 0usize..9,
+    fn views_are_found_where_their_tiles_are(
+        layout in layouts(), at in 0.0..1.0f64, share in 0.0..1.0f64, matrices in 1usize..=4, byte in 0usize..2,
     ) {
-        let (stride, data_stride) = (size + gap, size + data_gap);
-        let span = copies.saturating_sub(1) * stride + size;
-        prop_assume!(span <= layout.ggml_bytes());
-        let offset = (seed as usize) % (layout.ggml_bytes() - span + 1);
-        let mut model = noise(layout.ggml_bytes(), seed);
-        let mut tiles = guarded(&layout);
-        layout.init(&mut tiles).unwrap();
-        layout.write(&mut tiles, 0, &model).unwrap();
-        let data = noise(copies * data_stride, !seed);
-        layout.write_2d(&mut tiles, offset, size, copies, stride, &data, data_stride).unwrap();
-        let mut expected = vec![7; data.len()];
-        for i in 0..copies {
-            model[offset + i * stride..][..size].copy_from_slice(&data[i * data_stride..][..size]);
-            expected[i * data_stride..][..size].copy_from_slice(&data[i * data_stride..][..size]);
+        let [k, n, ne2, ne3] = layout.ne();
+        let all = n * ne2 * ne3;
+        // Often a start that is good for something.
+        let row = (all as f64 * at) as usize / [1, 32, n][byte + matrices % 2] * [1, 32, n][byte + matrices % 2];
+        let rows = if matrices == 1 { 1 + ((all - row) as f64 * share) as usize } else { n };
+        let offset = row * layout.row_bytes() + byte * usize::from(share < 0.1);
+        let ne = [k, rows, matrices, 1];
+        let found = layout.view_offset(ne, offset);
+        let end = row + rows * matrices;
+        if end > all || offset % layout.row_bytes() != 0 {
+            prop_assert_eq!(found, None);
+            return Ok(());
         }
-        let mut all = vec![0; model.len()];
-        layout.read(&tiles, 0, &mut all).unwrap();
-        prop_assert!(all == model);
-        let mut out = vec![7; data.len()];
-        layout.read_2d(&tiles, offset, size, copies, stride, &mut out, data_stride).unwrap();
-        prop_assert!(out == expected, "bytes between the pieces stay");
-    }
-
-    #[test]
-    fn views_start_where_their_rows_are(layout in layouts(), at in 0.0..1.0f64) {
-        let [_, n, ne2, ne3] = layout.ne();
-        let row = ((n * ne2 * ne3) as f64 * at) as usize;
-        let offset = row * layout.row_bytes();
-        let found = layout.rows_offset(offset);
-        prop_assert_eq!(found.is_some(), row % n % 32 == 0);
-        prop_assert_eq!(layout.rows_offset(offset + 1), None);
-        if let Some(found) = found {
-            let rows = noise(layout.ggml_bytes(), 5);
-            let mut tiles = guarded(&layout);
-            layout.init(&mut tiles).unwrap();
-            layout.write(&mut tiles, 0, &rows).unwrap();
-            // The rest of the matrix as a tensor of its own has the tiles that the view points at.
-            let ne = [layout.ne()[0], n - row % n, 1, 1];
-            let expected = tiles_by_definition(layout.tile_type(), ne, &rows[offset..][..ne[1] * layout.row_bytes()]);
-            prop_assert!(tiles[found..][..expected.len()] == expected);
+        let data = noise(layout.ggml_bytes(), 5);
+        let mut tiles = guarded(&layout);
+        layout.init_padding(&mut tiles).unwrap();
+        layout.write(&mut tiles, 0, &data).unwrap();
+        // The view as a tensor of its own. Rows that pad its last tile may be others of the tensor.
+        let view = TileLayout::new(layout.tile_type(), ne).unwrap();
+        let mut of_view = vec![0xee; view.ggml_bytes()];
+        match found {
+            Some(found) => {
+                view.read(&tiles[found..layout.tiled_bytes()], 0, &mut of_view).unwrap();
+                prop_assert!(of_view == data[offset..][..of_view.len()]);
+            }
+            None => prop_assert!(row % n % 32 != 0 || (row % n + rows > n && n % 32 != 0)),
         }
     }
 }
@@ -256,7 +235,7 @@ fn several_threads_do_the_same() {
         assert!(rows.len() > 5 << 19, "enough for every transfer below");
         let (mut serial, mut parallel) = (guarded(&one), guarded(&one));
         for (layout, tiles) in [(&one, &mut serial), (&three, &mut parallel)] {
-            layout.init(tiles).unwrap();
+            clear(layout, tiles);
             layout.write(tiles, 12_345, &rows[12_345..rows.len() - 777]).unwrap();
             layout.fill(tiles, 100, 2_500_000, 0x3c).unwrap();
             check_guard(layout, tiles);
@@ -329,23 +308,10 @@ fn refusals_write_nothing() {
     assert_eq!(layout.write(&mut tiles[..have], 0, &[1]), small);
     assert_eq!(layout.fill(&mut tiles[..have], 0, 1, 1), small);
     assert_eq!(layout.read(&tiles[..have], 0, &mut [0]), small);
-    assert_eq!(layout.init(&mut tiles[..have]), small);
     assert_eq!(layout.init_padding(&mut tiles[..have]), small);
-    assert_eq!(layout.convert_in_place(&mut tiles[..have]), small);
-    assert_eq!(layout.to_rows_in_place(&mut tiles[..have]), small);
-
-    // The third piece ends one byte behind the tensor, or behind the data.
-    let data = [1; 30];
-    assert_eq!(layout.write_2d(&mut tiles, size - 209, 10, 3, 100, &data, 10), Err(outside(size - 9, 10)));
-    let short = Err(LayoutError::DataTooSmall { have: 29, need: 30 });
-    assert_eq!(layout.write_2d(&mut tiles, 0, 10, 3, 100, &data[..29], 10), short);
-    assert_eq!(layout.read_2d(&tiles, 0, 10, 3, 100, &mut [0; 29], 10), short);
-    assert!(layout.write_2d(&mut tiles, 0, 10, 3, usize::MAX / 2 + 1, &data, 10).is_err());
-    assert!(layout.write_2d(&mut tiles, 0, 10, 3, 10, &data, usize::MAX / 2 + 1).is_err());
     assert!(tiles == before);
     // At the very end there is room for nothing, which is allowed.
     assert_eq!(layout.write(&mut tiles, size, &[]), Ok(()));
-    assert_eq!(layout.write_2d(&mut tiles, 0, 10, 0, 0, &[], 0), Ok(()));
     assert!(tiles == before);
 }
 

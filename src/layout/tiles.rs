@@ -112,6 +112,11 @@ impl TileLayout {
         self.kind
     }
 
+    /// Whether tiles of both are the same.
+    pub fn is_same(&self, other: &TileLayout) -> bool {
+        (self.kind, self.ne) == (other.kind, other.ne)
+    }
+
     /// ggml's dimensions.
     pub fn ne(&self) -> [usize; 4] {
         self.ne
@@ -144,13 +149,23 @@ impl TileLayout {
         self.blocks() * self.kind.block_bytes()
     }
 
-    /// Where in the tiles a view begins that starts at ggml's byte `offset`: a kernel can read rows from there on.
+    /// Where in the tiles a contiguous view of dimensions `ne` begins that starts at ggml's byte `offset`; `None` when a
+    /// kernel cannot read it as tiles.
     ///
-    /// `None` unless that is the first byte of a strip of 32 rows, counted from the start of a matrix.
-    pub fn rows_offset(&self, offset: usize) -> Option<usize> {
-        let row = offset / self.row_bytes();
-        let starts_strip = offset % self.row_bytes() == 0 && row % self.ne[1] % TILE_DIM == 0;
-        (starts_strip && offset < self.ggml_bytes()).then(|| self.strip_at(offset) * self.column_bytes())
+    /// It can read whole matrices, and rows of one matrix from the start of a strip of 32 rows on. Without padding
+    /// between matrices they are one.
+    pub fn view_offset(&self, ne: [usize; 4], offset: usize) -> Option<usize> {
+        let (start, rest) = (offset / self.row_bytes(), offset % self.row_bytes());
+        let (matrix, row) = (start / self.ne[1], start % self.ne[1]);
+        let matrices = ne[2].checked_mul(ne[3])?;
+        let end = ne[1].checked_mul(matrices)?.checked_add(start)?;
+        let rows = if self.ne[1] % TILE_DIM == 0 { self.ne[1] * (self.matrices() - matrix) } else { self.ne[1] };
+        let fits = match matrices {
+            1 => row % TILE_DIM == 0 && row + ne[1] <= rows,
+            _ => row == 0 && ne[1] == self.ne[1],
+        };
+        let inside = ne[0] == self.ne[0] && rest == 0 && end <= self.ne[1] * self.matrices();
+        (inside && fits).then(|| self.strip_at(offset) * self.column_bytes())
     }
 
     /// Blocks of a row.
@@ -165,11 +180,6 @@ impl TileLayout {
 
     pub(super) fn matrices(&self) -> usize {
         self.ne[2] * self.ne[3]
-    }
-
-    /// Strips of the whole tensor.
-    pub(super) fn strips(&self) -> usize {
-        self.columns() * self.matrices()
     }
 
     /// Rows of strip `strip`, counted over all matrices: 32 but in the last strip of a matrix.

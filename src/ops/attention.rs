@@ -1,71 +1,71 @@
 //! Attention in one op: `softmax(scale * q k + slope * mask) v` for each query row, FLASH_ATTN_EXT.
 
+use super::claim::{self, optional, rule, source, Claim, Types};
 use super::{Declined, Family, Params};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
-use crate::ggml::tensor::{ElementType, Tensor};
+use crate::ggml::tensor::ElementType::{BF16, F16, F32, IQ4_NL, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0};
+use crate::ggml::tensor::Tensor;
 
 /// See the module. Mask and sinks, the last two sources, may be absent.
 pub const FAMILY: Family = Family { name: "attention", select, supports, sources: 5, tiled_source: None, params };
-
-/// The largest head that the kernel has room for in VTCM whatever the DSP.
-const MAX_HEAD: i64 = 1024;
 
 fn select(node: Tensor) -> Option<wire::htp_op> {
     (node.op() == ggml::GGML_OP_FLASH_ATTN_EXT).then_some(wire::HTP_OP_FLASH_ATTN_EXT)
 }
 
-fn is_f32_rows(t: Tensor) -> bool {
-    t.element_type() == Some(ElementType::F32) && t.has_contiguous_rows()
+const CACHE: Types = &[F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL];
+
+/// See [`claim`].
+pub const CLAIMS: &[Claim] = &[Claim {
+    ops: &[wire::HTP_OP_FLASH_ATTN_EXT],
+    sources: &[source("queries"), source("keys"), source("values"), optional("mask"), optional("sinks")],
+    types: &[&[&[F32], CACHE, CACHE, &[F16], &[F32], &[F32]]],
+    rules: &[
+        rule!("elements of a row of each but the sinks lie side by side", |node| {
+            let mut tensors = (0..4).filter_map(|index| node.src(index)).chain([node]);
+            Some(tensors.all(|t| t.has_contiguous_rows()))
+        }),
+        // What the kernel has room for in VTCM whatever the DSP.
+        rule!("rows have 1 to 1024 elements", |node| {
+            Some([node.src(0)?, node.src(2)?].iter().all(|t| (1..=1024).contains(&t.ne()[0])))
+        }),
+        rule!(
+            "queries are [e, positions, heads, a], keys [e, n, c, d], values [f, n, c, d] where c divides heads and d \
+               divides a, the result [f, heads, positions, a]",
+            shapes_fit
+        ),
+        rule!("the mask has at least n elements a row and a row a position", |node| {
+            let ([_, positions, ..], [_, keys, ..]) = (node.src(0)?.ne(), node.src(1)?.ne());
+            Some(node.src(3).is_none_or(|mask| {
+                let [mask_keys, mask_positions, mask_heads, mask_sequences] = mask.ne();
+                mask_keys >= keys && mask_positions >= positions && mask_heads >= 1 && mask_sequences >= 1
+            }))
+        }),
+        rule!("there is a sink for each head", |node| {
+            let heads = node.src(0)?.ne()[2];
+            Some(node.src(4).is_none_or(|sinks| sinks.ne()[0] >= heads))
+        }),
+    ],
+}];
+
+fn shapes_fit(node: Tensor) -> Option<bool> {
+    let ([head, positions, heads, sequences], [k_head, keys, kv_heads, kv_sequences]) =
+        (node.src(0)?.ne(), node.src(1)?.ne());
+    let v = node.src(2)?.ne();
+    let fits = head == k_head
+        && v == [v[0], keys, kv_heads, kv_sequences]
+        && keys >= 1
+        && kv_heads >= 1
+        && kv_sequences >= 1
+        && heads % kv_heads == 0
+        && sequences % kv_sequences == 0
+        && node.ne() == [v[0], heads, positions, sequences];
+    Some(fits)
 }
 
 fn supports(node: Tensor) -> Result<(), Declined> {
-    let (Some(q), Some(k), Some(v)) = (node.src(0), node.src(1), node.src(2)) else {
-        return Err("a source is missing");
-    };
-    if !is_f32_rows(q) || !is_f32_rows(node) {
-        return Err("queries or the result are not f32 rows");
-    }
-    for cache in [k, v] {
-        use ElementType::{BF16, F16, F32, IQ4_NL, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0};
-        if !matches!(cache.element_type(), Some(F32 | F16 | BF16 | Q8_0 | Q4_0 | Q4_1 | Q5_0 | Q5_1 | IQ4_NL)) {
-            return Err("no kernel for this type of keys or values");
-        }
-        if !cache.has_contiguous_rows() {
-            return Err("elements of keys or values are apart");
-        }
-    }
-    let ([head, positions, heads, sequences], [k_head, keys, kv_heads, kv_sequences]) = (q.ne(), k.ne());
-    let [v_head, ..] = v.ne();
-    if !(1..=MAX_HEAD).contains(&head) || !(1..=MAX_HEAD).contains(&v_head) {
-        return Err("the head is too large");
-    }
-    if head != k_head
-        || v.ne() != [v_head, keys, kv_heads, kv_sequences]
-        || keys < 1
-        || kv_heads < 1
-        || kv_sequences < 1
-        || heads % kv_heads != 0
-        || sequences % kv_sequences != 0
-        || node.ne() != [v_head, heads, positions, sequences]
-    {
-        return Err("shapes do not fit together");
-    }
-    if let Some(mask) = node.src(3) {
-        let [mask_keys, mask_positions, mask_heads, mask_sequences] = mask.ne();
-        if mask.element_type() != Some(ElementType::F16) || !mask.has_contiguous_rows() {
-            return Err("the mask is not f16 rows");
-        }
-        if mask_keys < keys || mask_positions < positions || mask_heads < 1 || mask_sequences < 1 {
-            return Err("the mask is too small");
-        }
-    }
-    if let Some(sinks) = node.src(4) {
-        if sinks.element_type() != Some(ElementType::F32) || sinks.ne()[0] < heads {
-            return Err("sinks are not f32, one a head");
-        }
-    }
-    Ok(())
+    claim::check(CLAIMS, select(node), node)
 }
 
 /// `htp_attention_params`. ggml has scale, largest ALiBi bias and soft cap.

@@ -1,6 +1,8 @@
 //! Element-wise ADD, SUB, MUL and DIV, where the second source is repeated to the shape of the first; and ADD_ID, which
-//! adds to each row the row of the second source that the third one names.
+//! adds to each row the row of the second source that the third one names. An id that is out of range is found by the
+//! DSP and fails the graph.
 
+use super::claim::{self, rule, source, Claim, SAME, SAME_SHAPE};
 use super::{Declined, Family};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
@@ -22,41 +24,33 @@ fn select(node: Tensor) -> Option<wire::htp_op> {
     }
 }
 
-fn supports(node: Tensor) -> Result<(), Declined> {
-    let (Some(a), Some(b)) = (node.src(0), node.src(1)) else {
-        return Err("a source is missing");
-    };
-    if node.op() == ggml::GGML_OP_ADD_ID {
-        return supports_add_id(node, a, b);
-    }
-    let types = (a.element_type(), b.element_type(), node.element_type());
-    if !matches!(
-        types,
-        (Some(F32), Some(F32), Some(F32))
-            | (Some(F16), Some(F16), Some(F16))
-            | (Some(BF16), Some(BF16), Some(BF16))
-            | (Some(F16), Some(F32), Some(F16 | F32))
-            | (Some(BF16), Some(F32), Some(BF16 | F32))
-    ) {
-        return Err("no kernel for these types");
-    }
-    if !a.same_shape(node) || !b.can_repeat_to(node) {
-        return Err("shapes do not fit together");
-    }
-    Ok(())
-}
+/// See [`claim`].
+pub const CLAIMS: &[Claim] = &[
+    Claim {
+        ops: &[wire::HTP_OP_ADD, wire::HTP_OP_SUB, wire::HTP_OP_MUL, wire::HTP_OP_DIV],
+        sources: &[source("a"), source("b")],
+        types: &[&[&[F32, F16, BF16], SAME, SAME], &[&[F16], &[F32], &[F16, F32]], &[&[BF16], &[F32], &[BF16, F32]]],
+        rules: &[
+            SAME_SHAPE,
+            rule!("b can be repeated to the shape of the result", |node| Some(node.src(1)?.can_repeat_to(node))),
+        ],
+    },
+    Claim {
+        ops: &[wire::HTP_OP_ADD_ID],
+        sources: &[source("a"), source("b"), source("ids")],
+        types: &[&[&[F32], &[F32], &[I32], &[F32]]],
+        rules: &[
+            SAME_SHAPE,
+            rule!("a is [row, n, m, any], b [row, any], ids are [n, m]", |node| {
+                let (a, b, ids) = (node.src(0)?.ne(), node.src(1)?.ne(), node.src(2)?.ne());
+                Some(a[0] == b[0] && b[2..] == [1, 1] && ids[..2] == a[1..3])
+            }),
+        ],
+    },
+];
 
-/// An id that is out of range is found by the DSP and fails the graph.
-fn supports_add_id(node: Tensor, a: Tensor, b: Tensor) -> Result<(), Declined> {
-    let ids = node.src(2).ok_or("a source is missing")?;
-    if [a, b, node].iter().any(|t| t.element_type() != Some(F32)) || ids.element_type() != Some(I32) {
-        return Err("not f32 with i32 ids");
-    }
-    let ([a0, a1, a2, _], [b0, _, b2, b3], [i0, i1, ..]) = (a.ne(), b.ne(), ids.ne());
-    if !a.same_shape(node) || a0 != b0 || (b2, b3) != (1, 1) || (i0, i1) != (a1, a2) {
-        return Err("shapes do not fit together");
-    }
-    Ok(())
+fn supports(node: Tensor) -> Result<(), Declined> {
+    claim::check(CLAIMS, select(node), node)
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! SSM_CONV: a short filter along the tokens of each channel,
 //! `dst[channel, token, sequence] = sum over k of src0[token + k, channel, sequence] * src1[k, channel]`.
 
+use super::claim::{self, rule, source, Claim, RESULT_ROWS, SOURCE_ROWS};
 use super::{Declined, Family};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
-use crate::ggml::tensor::{ElementType, Tensor};
+use crate::ggml::tensor::ElementType::F32;
+use crate::ggml::tensor::Tensor;
 
 /// See the module.
 pub const FAMILY: Family =
@@ -14,22 +16,34 @@ fn select(node: Tensor) -> Option<wire::htp_op> {
     (node.op() == ggml::GGML_OP_SSM_CONV).then_some(wire::HTP_OP_SSM_CONV)
 }
 
+/// See [`claim`].
+pub const CLAIMS: &[Claim] = &[Claim {
+    ops: &[wire::HTP_OP_SSM_CONV],
+    sources: &[source("tokens"), source("filter")],
+    types: &[&[&[F32], &[F32], &[F32]]],
+    rules: &[
+        RESULT_ROWS,
+        SOURCE_ROWS,
+        rule!("elements of a row of the filter lie side by side", |node| Some(node.src(1)?.has_contiguous_rows())),
+        rule!(
+            "the filter is [taps, channels] with at least one tap, the result [channels, n, sequences], \
+               tokens are [n + taps - 1, channels, sequences]",
+            shapes_fit
+        ),
+    ],
+}];
+
+fn shapes_fit(node: Tensor) -> Option<bool> {
+    let ([taps, filters, f2, f3], [channels, n, sequences, n3]) = (node.src(1)?.ne(), node.ne());
+    let fits = taps >= 1
+        && node.src(0)?.ne() == [n + taps - 1, channels, sequences, 1]
+        && filters == channels
+        && [f2, f3, n3] == [1; 3];
+    Some(fits)
+}
+
 fn supports(node: Tensor) -> Result<(), Declined> {
-    let (Some(tokens), Some(filter)) = (node.src(0), node.src(1)) else {
-        return Err("a source is missing");
-    };
-    if [tokens, filter, node].iter().any(|t| t.element_type() != Some(ElementType::F32) || !t.has_contiguous_rows()) {
-        return Err("not rows of f32");
-    }
-    let ([taps, filters, f2, f3], [channels, n, sequences, n3]) = (filter.ne(), node.ne());
-    if taps < 1
-        || tokens.ne() != [n + taps - 1, channels, sequences, 1]
-        || filters != channels
-        || [f2, f3, n3] != [1; 3]
-    {
-        return Err("shapes do not fit together");
-    }
-    Ok(())
+    claim::check(CLAIMS, select(node), node)
 }
 
 #[cfg(test)]

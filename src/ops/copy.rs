@@ -1,9 +1,13 @@
 //! Moving elements: CPY, CONT and DUP to another shape, type or stride; REPEAT, CONCAT, PAD.
 
+use super::claim::{self, rule, source, Claim, Rule, Types, RESULT_ROWS, SAME};
 use super::{Declined, Family, Params};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
-use crate::ggml::tensor::{ElementType, Tensor};
+use crate::ggml::tensor::ElementType::{
+    self, BF16, F16, F32, I16, I32, I64, I8, IQ4_NL, MXFP4, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0,
+};
+use crate::ggml::tensor::Tensor;
 
 /// See the module. CPY has its result as a second source, of which it is a view.
 pub const FAMILY: Family = Family { name: "copy", select, supports, sources: 2, tiled_source: None, params };
@@ -22,20 +26,81 @@ fn select(node: Tensor) -> Option<wire::htp_op> {
     }
 }
 
-fn supports(node: Tensor) -> Result<(), Declined> {
-    let Some(src) = node.src(0) else {
-        return Err("a source is missing");
-    };
-    match node.op() {
-        ggml::GGML_OP_REPEAT => repeat(node, src),
-        ggml::GGML_OP_CONCAT => concat(node, src),
-        ggml::GGML_OP_PAD => pad(node, src),
-        _ => copy(node, src),
-    }
-}
+const SINGLE: Types = &[F32, F16, BF16, I64, I32, I16, I8];
+const FLOAT: Types = &[F32, F16, BF16];
+const BLOCKS: Types = &[Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, MXFP4, IQ4_NL];
+const ANY: Types = ElementType::ALL;
 
-fn is_single(t: Tensor) -> bool {
-    t.element_type().is_some_and(|kind| !kind.is_quantized())
+const COUNTED: Rule = rule!("tensors have less than 2^32 elements", |node| {
+    Some(node.src(1).is_none_or(|t| elements(t).is_some()) && elements(node.src(0)?).and(elements(node)).is_some())
+});
+
+/// See [`claim`].
+pub const CLAIMS: &[Claim] = &[
+    Claim {
+        ops: &[wire::HTP_OP_CPY, wire::HTP_OP_CONT],
+        sources: &[source("elements")],
+        types: &[
+            &[FLOAT, FLOAT],
+            &[FLOAT, BLOCKS],
+            &[BLOCKS, &[F32]],
+            &[&[F32], &[I32]],
+            &[&[I32], &[F32]],
+            &[ANY, SAME],
+        ],
+        rules: &[
+            rule!("the result has as many elements as the source, less than 2^32", |node| {
+                Some(elements(node)? == elements(node.src(0)?)?)
+            }),
+            // Blocks are moved whole, or made of 32 elements side by side.
+            rule!(
+                "to or from another type that is quantised, rows of both are whole blocks of 32, side by side",
+                |node| {
+                    let src = node.src(0)?;
+                    let quantised = [src, node].iter().any(|t| t.element_type().is_some_and(ElementType::is_quantized));
+                    let whole = |t: Tensor| t.has_contiguous_rows() && t.ne()[0] % 32 == 0;
+                    Some(src.element_type() == node.element_type() || !quantised || (whole(src) && whole(node)))
+                }
+            ),
+        ],
+    },
+    Claim {
+        ops: &[wire::HTP_OP_REPEAT],
+        sources: &[source("part")],
+        types: &[&[SINGLE, SAME]],
+        rules: &[
+            COUNTED,
+            RESULT_ROWS,
+            rule!("the part can be repeated to the shape of the result", |node| Some(node.src(0)?.can_repeat_to(node))),
+        ],
+    },
+    Claim {
+        ops: &[wire::HTP_OP_CONCAT],
+        sources: &[source("a"), source("b")],
+        types: &[&[ANY, SAME, SAME]],
+        rules: &[
+            COUNTED,
+            RESULT_ROWS,
+            rule!("a and b have the shape of the result but in the dimension in which they add up to it", adds_up),
+        ],
+    },
+    Claim {
+        ops: &[wire::HTP_OP_PAD],
+        sources: &[source("middle")],
+        types: &[&[SINGLE, SAME]],
+        rules: &[
+            COUNTED,
+            RESULT_ROWS,
+            rule!("padding is not negative, and makes up the difference between the shapes", padding_fits),
+            rule!("circular padding has something to go round in", |node| {
+                Some(node.params()[8] == 0 || !node.src(0)?.is_empty())
+            }),
+        ],
+    },
+];
+
+fn supports(node: Tensor) -> Result<(), Declined> {
+    claim::check(CLAIMS, select(node), node)
 }
 
 /// The DSP counts elements in 32 bits.
@@ -43,87 +108,20 @@ fn elements(t: Tensor) -> Option<u32> {
     t.ne().iter().try_fold(1i64, |product, &n| product.checked_mul(n)).and_then(|n| u32::try_from(n).ok())
 }
 
-fn copy(node: Tensor, src: Tensor) -> Result<(), Declined> {
-    use ElementType::*;
-    let (Some(from), Some(to)) = (src.element_type(), node.element_type()) else {
-        return Err("a type that the DSP does not know");
+fn adds_up(node: Tensor) -> Option<bool> {
+    let (a, b) = (node.src(0)?.ne(), node.src(1)?.ne());
+    let dim = usize::try_from(node.params()[0]).ok().filter(|&dim| dim < 4)?;
+    let fits = |d: usize| match node.ne()[d] {
+        all if d == dim => a[d].checked_add(b[d]) == Some(all),
+        all => a[d] == all && b[d] == all,
     };
-    let converts = match (from, to) {
-        (F32, F16 | I32 | Q8_0 | Q4_0) | (F16, F32 | Q8_0 | Q4_0) | (I32 | Q8_0 | Q4_0, F32) => true,
-        _ => from == to,
-    };
-    if !converts {
-        return Err("no conversion between these types");
-    }
-    match (elements(src), elements(node)) {
-        (Some(a), Some(b)) if a == b => {}
-        _ => return Err("not as many elements in the result as in the source"),
-    }
-    // Blocks are moved whole, or made of 32 elements side by side.
-    let whole = |t: Tensor| t.has_contiguous_rows() && t.ne()[0] % 32 == 0;
-    if from != to && (from.is_quantized() || to.is_quantized()) && !(whole(src) && whole(node)) {
-        return Err("rows are not whole blocks");
-    }
-    Ok(())
+    Some((0..4).all(fits))
 }
 
-/// Both of one type, elements of result rows side by side.
-fn same_type(node: Tensor, src: Tensor) -> Result<(), Declined> {
-    if node.element_type().is_none() || src.element_type() != node.element_type() {
-        return Err("not of one type");
-    }
-    if !node.has_contiguous_rows() || elements(node).is_none() || elements(src).is_none() {
-        return Err("elements of a row lie apart, or there are too many");
-    }
-    Ok(())
-}
-
-fn repeat(node: Tensor, src: Tensor) -> Result<(), Declined> {
-    same_type(node, src)?;
-    if !is_single(node) || !src.can_repeat_to(node) {
-        return Err("shapes do not fit together");
-    }
-    Ok(())
-}
-
-fn concat(node: Tensor, a: Tensor) -> Result<(), Declined> {
-    let Some(b) = node.src(1) else {
-        return Err("a source is missing");
-    };
-    same_type(node, a)?;
-    same_type(node, b)?;
-    let dim = usize::try_from(node.params()[0]).ok().filter(|&dim| dim < 4).ok_or("no such dimension")?;
-    let fits = |d: usize| {
-        let (x, y, all) = (a.ne()[d], b.ne()[d], node.ne()[d]);
-        if d == dim {
-            x.checked_add(y) == Some(all)
-        } else {
-            x == all && y == all
-        }
-    };
-    if !(0..4).all(fits) {
-        return Err("shapes do not fit together");
-    }
-    Ok(())
-}
-
-fn pad(node: Tensor, src: Tensor) -> Result<(), Declined> {
-    same_type(node, src)?;
-    if !is_single(node) {
-        return Err("no padding of quantised rows");
-    }
-    let params = node.params();
-    if params[..8].iter().any(|&n| n < 0) {
-        return Err("negative padding");
-    }
-    if params[8] != 0 && src.is_empty() {
-        return Err("nothing to go round in");
-    }
+fn padding_fits(node: Tensor) -> Option<bool> {
+    let (params, src) = (node.params(), node.src(0)?);
     let fits = |d: usize| i64::from(params[2 * d]) + i64::from(params[2 * d + 1]) + src.ne()[d] == node.ne()[d];
-    if !(0..4).all(fits) {
-        return Err("shapes do not fit together");
-    }
-    Ok(())
+    Some(params[..8].iter().all(|&n| n >= 0) && (0..4).all(fits))
 }
 
 fn params(node: Tensor) -> Params {

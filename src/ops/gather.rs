@@ -3,10 +3,12 @@
 //! Rows are converted on the way: GET_ROWS gives f32 (i32 of i32), SET_ROWS rounds and quantises as ggml's reference
 //! code does. An index that is out of range is found by the DSP and fails the graph.
 
+use super::claim::{self, rule, source, Claim, Types, RESULT_ROWS, SOURCE_ROWS};
 use super::{Declined, Family};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
-use crate::ggml::tensor::{ElementType, Tensor};
+use crate::ggml::tensor::ElementType::{BF16, F16, F32, I32, I64, IQ4_NL, MXFP4, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0};
+use crate::ggml::tensor::Tensor;
 
 /// See the module. SET_ROWS has its result as a third source, of which it is a view.
 pub const FAMILY: Family =
@@ -20,36 +22,52 @@ fn select(node: Tensor) -> Option<wire::htp_op> {
     }
 }
 
+const INDEX: Types = &[I32, I64];
+/// What rows of a table may be made of.
+const ROWS: Types = &[F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, MXFP4, IQ4_NL];
+
+/// See [`claim`].
+pub const CLAIMS: &[Claim] = &[
+    Claim {
+        ops: &[wire::HTP_OP_GET_ROWS],
+        sources: &[source("table"), source("indices")],
+        types: &[&[ROWS, INDEX, &[F32]], &[&[I32], INDEX, &[I32]]],
+        rules: &[
+            SOURCE_ROWS,
+            RESULT_ROWS,
+            rule!(
+                "the result has a row of the table for each index: indices are [n, a, b], the result [row, n, a, b], \
+                   and dimensions 2 and 3 of the table are a and b",
+                |node| {
+                    let (table, [n, a, b, one]) = (node.src(0)?.ne(), node.src(1)?.ne());
+                    Some(node.ne() == [table[0], n, a, b] && table[2..] == [a, b] && one == 1)
+                }
+            ),
+        ],
+    },
+    Claim {
+        ops: &[wire::HTP_OP_SET_ROWS],
+        sources: &[source("rows"), source("indices")],
+        types: &[&[&[F32, F16], INDEX, ROWS]],
+        rules: &[
+            SOURCE_ROWS,
+            RESULT_ROWS,
+            rule!(
+                "there is an index for each row: indices are [n, a, b], rows [row, n, c, d] where a divides c and b \
+                   divides d, the result [row, any, c, d]",
+                |node| {
+                    let (rows, [n, a, b, one], table) = (node.src(0)?.ne(), node.src(1)?.ne(), node.ne());
+                    let repeats = |rows: i64, indices: i64| indices != 0 && rows % indices == 0;
+                    let same = rows[0] == table[0] && rows[2..] == table[2..] && rows[1] == n;
+                    Some(same && repeats(rows[2], a) && repeats(rows[3], b) && one == 1)
+                }
+            ),
+        ],
+    },
+];
+
 fn supports(node: Tensor) -> Result<(), Declined> {
-    use ElementType::*;
-    let (Some(src), Some(index)) = (node.src(0), node.src(1)) else {
-        return Err("a source is missing");
-    };
-    if !matches!(index.element_type(), Some(I32 | I64)) {
-        return Err("indices are not i32 or i64");
-    }
-    let set = node.op() == ggml::GGML_OP_SET_ROWS;
-    let types = (src.element_type(), node.element_type());
-    let converts = if set {
-        matches!(types, (Some(F32 | F16), Some(F32 | F16 | Q8_0 | Q4_0)))
-    } else {
-        matches!(types, (Some(F32 | F16 | Q8_0 | Q4_0), Some(F32)) | (Some(I32), Some(I32)))
-    };
-    if !converts {
-        return Err("no conversion between these types");
-    }
-    if !src.has_contiguous_rows() || !node.has_contiguous_rows() {
-        return Err("elements of a row lie apart");
-    }
-    // The tensor that has a row for each index, and the one that indices point into.
-    let (list, table) = if set { (src, node) } else { (node, src) };
-    let (list, table, index) = (list.ne(), table.ne(), index.ne());
-    let same = list[0] == table[0] && list[1] == index[0] && list[2] == table[2] && list[3] == table[3];
-    let fits = |rows: i64, indices: i64| if set { indices != 0 && rows % indices == 0 } else { rows == indices };
-    if !same || !fits(list[2], index[1]) || !fits(list[3], index[2]) || index[3] != 1 {
-        return Err("shapes do not fit together");
-    }
-    Ok(())
+    claim::check(CLAIMS, select(node), node)
 }
 
 #[cfg(test)]
@@ -77,7 +95,7 @@ mod tests {
         for (from, to, expected) in [
             (F32, F32, true),
             (F16, F32, true),
-            (Q4_0, F32, true),
+            (MXFP4, F32, true),
             (I32, I32, true),
             (I32, F32, false),
             (F16, F16, false),
@@ -88,6 +106,7 @@ mod tests {
         for (from, to, kind, expected) in [
             (F32, Q8_0, I64, true),
             (F16, F16, I32, true),
+            (F32, MXFP4, I64, true),
             (F32, I32, I64, false),
             (Q8_0, F32, I64, false),
             (F32, F32, F32, false),

@@ -4,10 +4,12 @@
 //! - MUL_MAT_ID: `dst[token][slot][n]` = the same with the matrix of expert `src2[token][slot]`; the rows of a token in
 //!   src1 are repeated over its slots
 
+use super::claim::{self, rule, source, Claim, Rule, Types, RESULT_ROWS};
 use super::{Declined, Family};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
-use crate::ggml::tensor::{ElementType, Tensor};
+use crate::ggml::tensor::ElementType::{BF16, F16, F32, I32, IQ4_NL, MXFP4, Q4_0, Q4_1, Q8_0};
+use crate::ggml::tensor::Tensor;
 
 /// See the module.
 pub const FAMILY: Family =
@@ -21,59 +23,66 @@ fn select(node: Tensor) -> Option<wire::htp_op> {
     }
 }
 
-fn supports(node: Tensor) -> Result<(), Declined> {
-    let (Some(weights), Some(activations)) = (node.src(0), node.src(1)) else {
-        return Err("a source is missing");
-    };
-    if node.element_type() != Some(ElementType::F32) || !node.has_contiguous_rows() {
-        return Err("the result is not f32");
-    }
-    if !matches!(activations.element_type(), Some(ElementType::F32 | ElementType::F16 | ElementType::BF16)) {
-        return Err("activations are not f32, f16 or bf16");
-    }
-    supports_weights(weights)?;
-    let fits = match node.op() {
-        ggml::GGML_OP_MUL_MAT_ID => fits_experts(node, weights, activations)?,
-        _ => fits(node, weights, activations),
-    };
-    if !fits {
-        return Err("shapes do not fit together");
-    }
-    Ok(())
+const ACTIVATIONS: Types = &[F32, F16, BF16];
+const WEIGHTS: Types = &[F32, F16, BF16, Q4_0, Q4_1, Q8_0, MXFP4, IQ4_NL];
+
+/// A block is the unit of a quantised row: its elements cannot be apart.
+const WHOLE_BLOCKS: Rule = rule!("rows of quantised weights are whole blocks of 32, side by side", |node| {
+    let weights = node.src(0)?;
+    Some(!weights.element_type()?.is_quantized() || (weights.has_contiguous_rows() && weights.ne()[0] % 32 == 0))
+});
+
+/// See [`claim`].
+pub const CLAIMS: &[Claim] = &[
+    Claim {
+        ops: &[wire::HTP_OP_MUL_MAT],
+        sources: &[source("weights"), source("activations")],
+        types: &[&[WEIGHTS, ACTIVATIONS, &[F32]]],
+        rules: &[
+            RESULT_ROWS,
+            WHOLE_BLOCKS,
+            rule!(
+                "weights are [k, n, a, b], activations [k, m, c, d], the result [n, m, c, d]; a divides c and b \
+                   divides d",
+                shapes_fit
+            ),
+        ],
+    },
+    Claim {
+        ops: &[wire::HTP_OP_MUL_MAT_ID],
+        sources: &[source("weights"), source("activations"), source("experts")],
+        types: &[&[WEIGHTS, ACTIVATIONS, &[I32], &[F32]]],
+        rules: &[
+            RESULT_ROWS,
+            WHOLE_BLOCKS,
+            rule!(
+                "weights are [k, n, number of experts], experts [used, tokens], activations [k, rows, tokens] where \
+                   rows divides used, the result [n, used, tokens]",
+                experts_fit
+            ),
+        ],
+    },
+];
+
+fn shapes_fit(node: Tensor) -> Option<bool> {
+    let ([k, n, w2, w3], [ak, m, a2, a3]) = (node.src(0)?.ne(), node.src(1)?.ne());
+    Some(k == ak && node.ne() == [n, m, a2, a3] && w2 != 0 && w3 != 0 && a2 % w2 == 0 && a3 % w3 == 0)
 }
 
-fn supports_weights(weights: Tensor) -> Result<(), Declined> {
-    use ElementType::*;
-    match weights.element_type() {
-        Some(F16 | BF16 | F32) => Ok(()),
-        // A block is the unit of a quantised row: its elements cannot be apart.
-        Some(Q4_0 | Q8_0 | Q4_1 | MXFP4 | IQ4_NL) if weights.has_contiguous_rows() && weights.ne()[0] % 32 == 0 => {
-            Ok(())
-        }
-        Some(Q4_0 | Q8_0 | Q4_1 | MXFP4 | IQ4_NL) => Err("rows of quantised weights are not whole blocks"),
-        _ => Err("no kernel for this type of weights"),
-    }
-}
-
-fn fits(node: Tensor, weights: Tensor, activations: Tensor) -> bool {
-    let ([k, n, w2, w3], [ak, m, a2, a3]) = (weights.ne(), activations.ne());
-    k == ak && node.ne() == [n, m, a2, a3] && w2 != 0 && w3 != 0 && a2 % w2 == 0 && a3 % w3 == 0
-}
-
-fn fits_experts(node: Tensor, weights: Tensor, activations: Tensor) -> Result<bool, Declined> {
-    let Some(ids) = node.src(2) else {
-        return Err("a source is missing");
-    };
-    if ids.element_type() != Some(ElementType::I32) {
-        return Err("the choice of experts is not i32");
-    }
-    let ([k, n, _, w3], [ak, rows, tokens, a3], [used, lists, i2, i3]) = (weights.ne(), activations.ne(), ids.ne());
-    Ok(k == ak
+fn experts_fit(node: Tensor) -> Option<bool> {
+    let ([k, n, _, w3], [ak, rows, tokens, a3]) = (node.src(0)?.ne(), node.src(1)?.ne());
+    let [used, lists, i2, i3] = node.src(2)?.ne();
+    let fits = k == ak
         && node.ne() == [n, used, tokens, 1]
         && lists == tokens
         && [w3, a3, i2, i3] == [1; 4]
         && rows != 0
-        && used % rows == 0)
+        && used % rows == 0;
+    Some(fits)
+}
+
+fn supports(node: Tensor) -> Result<(), Declined> {
+    claim::check(CLAIMS, select(node), node)
 }
 
 #[cfg(test)]

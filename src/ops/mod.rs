@@ -1,19 +1,26 @@
 //! What the DSP can compute: one file an op family, with the name of its kernel folder in `htp-kernels/ops/`.
 //!
-//! A family says which nodes it takes ([`Family::select`]), whether it can compute one ([`Family::supports`]: the only
-//! place that states types, shapes and strides) and how its arguments go onto the wire ([`Family::params`]).
+//! A family says which nodes it takes ([`Family::select`]), which of them it can compute (its [`Claim`]s: the only place
+//! that states types, shapes and strides, for the code and for `docs/ops.md`) and how arguments go onto the wire
+//! ([`Family::params`]).
 
 mod attention;
 mod binary;
+pub mod claim;
 mod conv;
 mod copy;
+pub mod docs;
 mod gather;
+mod glu;
 mod matmul;
 pub mod norm;
 mod reduce;
 mod rope;
 mod softmax;
 mod sort;
+mod unary;
+
+use claim::{rule, Claim, Rule};
 
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
@@ -31,7 +38,7 @@ pub struct Family {
     pub name: &'static str,
     /// The wire op that computes `node`, `None` when the node belongs to another family.
     pub select: fn(node: Tensor) -> Option<wire::htp_op>,
-    /// Whether the DSP computes `node` correctly.
+    /// Whether the DSP computes `node` correctly: [`claim::check`] with the family's claims.
     pub supports: fn(node: Tensor) -> Result<(), Declined>,
     /// How many of ggml's sources the op reads.
     pub sources: usize,
@@ -54,6 +61,39 @@ pub const FAMILIES: &[Family] = &[
     conv::FAMILY,
     rope::FAMILY,
     softmax::FAMILY,
+    unary::FAMILY,
+    glu::FAMILY,
+];
+
+/// The claims of each family, by its name.
+pub const CLAIMS: &[(&str, &[Claim])] = &[
+    ("matmul", matmul::CLAIMS),
+    ("binary", binary::CLAIMS),
+    ("norm", norm::CLAIMS),
+    ("reduce", reduce::CLAIMS),
+    ("attention", attention::CLAIMS),
+    ("gather", gather::CLAIMS),
+    ("copy", copy::CLAIMS),
+    ("sort", sort::CLAIMS),
+    ("conv", conv::CLAIMS),
+    ("rope", rope::CLAIMS),
+    ("softmax", softmax::CLAIMS),
+];
+
+impl Family {
+    /// What the family claims: all of its ops, once each.
+    pub fn claims(&self) -> &'static [Claim] {
+        CLAIMS.iter().find(|(name, _)| *name == self.name).map_or(&[], |(_, claims)| claims)
+    }
+}
+
+/// What every tensor that goes to the DSP has to be.
+const GENERAL: &[Rule] = &[
+    rule!("the type is one that the DSP knows", |t| Some(t.element_type().is_some())),
+    rule!("dimensions and the number of rows are less than 2^31 and 2^32", |t| {
+        Some(t.ne().iter().all(|&n| (0..=i64::from(i32::MAX)).contains(&n)) && u32::try_from(t.rows()).is_ok())
+    }),
+    rule!("strides are less than 2^32 bytes", |t| Some(t.nb().iter().all(|&n| u32::try_from(n).is_ok()))),
 ];
 
 /// The family that computes `node`, and the wire op.
@@ -77,18 +117,25 @@ pub fn supports(node: Tensor) -> Result<(), Declined> {
     }
     let (family, _) = find(node).ok_or("no kernel for this op")?;
     let mut tensors = std::iter::once(Some(node)).chain((0..family.sources).map(|index| node.src(index))).flatten();
-    if !tensors.all(fits_the_wire) {
-        return Err("a shape or stride beyond 32 bits, or a type that the DSP does not know");
+    let broken = |t: Tensor| GENERAL.iter().find(|rule| (rule.holds)(t) != Some(true));
+    if let Some(rule) = tensors.find_map(broken) {
+        return Err(rule.broken);
     }
     (family.supports)(node)
 }
 
-/// Type, shape and strides as the wire carries them; the DSP counts rows in 32 bits.
+/// Whether the wire can carry `t`, whatever the op.
 pub fn fits_the_wire(t: Tensor) -> bool {
-    t.element_type().is_some()
-        && t.ne().iter().all(|&n| (0..=i64::from(i32::MAX)).contains(&n))
-        && t.nb().iter().all(|&n| u32::try_from(n).is_ok())
-        && u32::try_from(t.rows()).is_ok()
+    GENERAL.iter().all(|rule| (rule.holds)(t) == Some(true))
+}
+
+/// Number, name and family of each op, from the list that the host and the DSP share.
+fn op_list() -> impl Iterator<Item = (wire::htp_op, &'static str, &'static str)> {
+    include_str!("../../include/htp/op_list.h").lines().filter_map(|line| {
+        let (inside, _) = line.trim().strip_prefix("X(")?.split_once(')')?;
+        let mut words = inside.split(',').map(str::trim);
+        Some((words.next()?.parse().ok()?, words.next()?, words.next()?))
+    })
 }
 
 #[cfg(test)]
@@ -96,38 +143,46 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    /// (number, NAME, family) of every line of the op list.
-    fn op_list() -> Vec<(u32, String, String)> {
-        include_str!("../../include/htp/op_list.h")
-            .lines()
-            .filter_map(|line| line.trim().strip_prefix("X(")?.split_once(')'))
-            .map(|(inside, _)| {
-                let mut words = inside.split(',').map(str::trim);
-                let mut word = || words.next().expect("three words").to_string();
-                (word().parse().expect("a number"), word(), word())
-            })
-            .collect()
-    }
-
     #[test]
     fn every_op_of_the_list_has_a_host_entry_and_a_kernel_folder() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let list = op_list();
+        let list: Vec<_> = op_list().collect();
         assert!(list.len() >= 6);
         for (_, name, family) in &list {
-            assert!(FAMILIES.iter().any(|f| f.name == family), "{name}: src/ops has no family {family}");
+            assert!(FAMILIES.iter().any(|f| f.name == *family), "{name}: src/ops has no family {family}");
             assert!(root.join(format!("src/ops/{family}.rs")).is_file(), "{name}: src/ops/{family}.rs is missing");
             assert!(root.join(format!("htp-kernels/ops/{family}")).is_dir(), "{name}: no kernel folder {family}");
         }
         for family in FAMILIES {
-            assert!(list.iter().any(|(_, _, f)| f == family.name), "{} is not in op_list.h", family.name);
+            assert!(list.iter().any(|(_, _, f)| *f == family.name), "{} is not in op_list.h", family.name);
         }
     }
 
     #[test]
     fn numbers_are_not_used_twice() {
-        let mut numbers: Vec<u32> = op_list().iter().map(|(number, ..)| *number).collect();
+        let mut numbers: Vec<u32> = op_list().map(|(number, ..)| number).collect();
         numbers.sort_unstable();
         assert!(numbers.windows(2).all(|pair| pair[0] != pair[1]), "{numbers:?}");
+    }
+
+    #[test]
+    fn every_op_of_the_list_is_claimed_once_by_its_family() {
+        let count = |family: &Family, op| family.claims().iter().filter(|claim| claim.ops.contains(&op)).count();
+        let wrong: Vec<_> = op_list()
+            .filter(|(op, _, name)| FAMILIES.iter().any(|f| count(f, *op) != usize::from(f.name == *name)))
+            .map(|(_, op, family)| format!("{op} of {family}"))
+            .collect();
+        assert!(wrong.is_empty(), "no claim, or not exactly one of the family, for: {}", wrong.join(", "));
+        for family in FAMILIES {
+            for claim in family.claims() {
+                let sources = claim.sources.len();
+                assert!(sources <= family.sources, "{}: the wire has no room for {sources} sources", family.name);
+                assert!(
+                    claim.types.iter().all(|types| types.len() == sources + 1),
+                    "{}: not one a tensor",
+                    family.name
+                );
+            }
+        }
     }
 }

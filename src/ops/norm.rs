@@ -2,6 +2,7 @@
 //!
 //! `htp_norm_params` has eps first, where ggml keeps it.
 
+use super::claim::{self, source, Claim, SAME, SAME_SHAPE};
 use super::{Declined, Family, Params};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
@@ -19,17 +20,16 @@ fn select(node: Tensor) -> Option<wire::htp_op> {
     }
 }
 
+/// See [`claim`].
+pub const CLAIMS: &[Claim] = &[Claim {
+    ops: &[wire::HTP_OP_RMS_NORM, wire::HTP_OP_NORM, wire::HTP_OP_L2_NORM],
+    sources: &[source("rows")],
+    types: &[&[&[ElementType::F32], SAME]],
+    rules: &[SAME_SHAPE],
+}];
+
 fn supports(node: Tensor) -> Result<(), Declined> {
-    let Some(src) = node.src(0) else {
-        return Err("a source is missing");
-    };
-    if src.element_type() != Some(ElementType::F32) || node.element_type() != Some(ElementType::F32) {
-        return Err("not f32");
-    }
-    if !src.same_shape(node) {
-        return Err("shapes do not fit together");
-    }
-    Ok(())
+    claim::check(CLAIMS, select(node), node)
 }
 
 /// The source that the op of `first` reads more when it computes `next` as well, which uses the result of `last`:

@@ -1,5 +1,6 @@
 //! Rows that become a number or running sums: SUM_ROWS, ARGMAX and CUMSUM.
 
+use super::claim::{self, rule, source, Claim, SAME, SAME_SHAPE};
 use super::{Declined, Family};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
@@ -19,25 +20,30 @@ fn select(node: Tensor) -> Option<wire::htp_op> {
     }
 }
 
+/// See [`claim`].
+pub const CLAIMS: &[Claim] = &[
+    Claim {
+        ops: &[wire::HTP_OP_SUM_ROWS],
+        sources: &[source("rows")],
+        types: &[&[&[F32], SAME]],
+        rules: &[rule!("the result has the shape of the source but one element a row", |node| {
+            Some(node.ne()[0] == 1 && node.ne()[1..] == node.src(0)?.ne()[1..])
+        })],
+    },
+    Claim {
+        ops: &[wire::HTP_OP_ARGMAX],
+        sources: &[source("rows")],
+        types: &[&[&[F32], &[I32]]],
+        rules: &[rule!("the source is a matrix, and the result has an element for each of its rows", |node| {
+            let [_, rows, n2, n3] = node.src(0)?.ne();
+            Some((n2, n3) == (1, 1) && node.ne() == [rows, 1, 1, 1])
+        })],
+    },
+    Claim { ops: &[wire::HTP_OP_CUMSUM], sources: &[source("rows")], types: &[&[&[F32], SAME]], rules: &[SAME_SHAPE] },
+];
+
 fn supports(node: Tensor) -> Result<(), Declined> {
-    let Some(src) = node.src(0) else {
-        return Err("a source is missing");
-    };
-    let argmax = node.op() == ggml::GGML_OP_ARGMAX;
-    if src.element_type() != Some(F32) || node.element_type() != Some(if argmax { I32 } else { F32 }) {
-        return Err("not f32");
-    }
-    let [n0, n1, n2, n3] = src.ne();
-    let expected = match node.op() {
-        ggml::GGML_OP_SUM_ROWS => [1, n1, n2, n3],
-        ggml::GGML_OP_ARGMAX if (n2, n3) == (1, 1) => [n1, 1, 1, 1],
-        ggml::GGML_OP_CUMSUM => [n0, n1, n2, n3],
-        _ => return Err("not a matrix"),
-    };
-    if node.ne() != expected {
-        return Err("shapes do not fit together");
-    }
-    Ok(())
+    claim::check(CLAIMS, select(node), node)
 }
 
 #[cfg(test)]

@@ -2,16 +2,15 @@
 
 use std::f32::consts::PI;
 
+use super::claim::{self, optional, rule, source, Claim, RESULT_ROWS, SAME, SAME_SHAPE, SOURCE_ROWS};
 use super::{Declined, Family, Params};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
-use crate::ggml::tensor::{ElementType, Tensor};
+use crate::ggml::tensor::ElementType::{F16, F32, I32};
+use crate::ggml::tensor::Tensor;
 
 /// See the module. Frequency factors, the last source, may be absent.
 pub const FAMILY: Family = Family { name: "rope", select, supports, sources: 3, tiled_source: None, params };
-
-/// The most elements of a row that the kernel has room for in VTCM whatever the DSP.
-const MAX_DIMS: i64 = 4096;
 
 fn select(node: Tensor) -> Option<wire::htp_op> {
     (node.op() == ggml::GGML_OP_ROPE).then_some(wire::HTP_OP_ROPE)
@@ -76,62 +75,73 @@ impl Arguments {
         }
     }
 
+    fn pairs(&self) -> i64 {
+        i64::from(if self.is_vision() { self.n_dims } else { self.n_dims / 2 })
+    }
+
+    fn are_finite(&self) -> bool {
+        let (low, high) = self.ramp();
+        let numbers = [self.theta_scale(), self.freq_scale, self.ext_factor, self.magnitude()];
+        numbers.iter().all(|x| x.is_finite()) && (self.ext_factor == 0.0 || (low.is_finite() && !high.is_nan()))
+    }
+
     fn theta_scale(&self) -> f32 {
         self.freq_base.powf(-2.0 / self.n_dims as f32)
     }
 }
 
-fn supports(node: Tensor) -> Result<(), Declined> {
-    let (Some(src), Some(positions)) = (node.src(0), node.src(1)) else {
-        return Err("a source is missing");
-    };
-    let kind = node.element_type();
-    if !matches!(kind, Some(ElementType::F32 | ElementType::F16)) || src.element_type() != kind {
-        return Err("not f32 or f16");
-    }
-    if !src.has_contiguous_rows() || !node.has_contiguous_rows() {
-        return Err("elements of a row are apart");
-    }
-    if !src.same_shape(node) {
-        return Err("shapes do not fit together");
-    }
-    let arguments = Arguments::of(node);
-    let [row, _, tokens, _] = node.ne();
+/// See [`claim`].
+pub const CLAIMS: &[Claim] = &[Claim {
+    ops: &[wire::HTP_OP_ROPE],
+    sources: &[source("rows"), source("positions"), optional("factors")],
+    types: &[&[&[F32, F16], &[I32], &[F32], SAME]],
+    rules: &[
+        SAME_SHAPE,
+        SOURCE_ROWS,
+        RESULT_ROWS,
+        rule!("the mode is normal, NeoX, M-RoPE, interleaved M-RoPE or vision", |node| {
+            use wire::*;
+            const MODES: [u32; 5] = [HTP_ROPE_NORMAL, HTP_ROPE_NEOX, HTP_ROPE_MROPE, HTP_ROPE_IMROPE, HTP_ROPE_VISION];
+            Some(MODES.contains(&Arguments::of(node).mode))
+        }),
+        // What the kernel has room for in VTCM whatever the DSP.
+        rule!("the number of dimensions to rotate is even, from 2 to 4096", |node| {
+            let n_dims = Arguments::of(node).n_dims;
+            Some((2..=4096).contains(&n_dims) && n_dims % 2 == 0)
+        }),
+        rule!(
+            "rotated dimensions lie within the row, from an even offset on, and the row is even; in vision mode they \
+               are half of the row",
+            |node| Some(dimensions_fit(node.ne()[0], &Arguments::of(node)))
+        ),
+        rule!("sections are not negative, and sum up to 1 at least and to the row at most", |node| {
+            let arguments = Arguments::of(node);
+            let total: i64 = arguments.sections.iter().map(|&n| i64::from(n)).sum();
+            let valid = arguments.sections.iter().all(|&n| n >= 0) && (1..=node.ne()[0]).contains(&total);
+            Some(!arguments.has_sections() || valid)
+        }),
+        rule!("there is a position for each matrix of rows, four with sections", |node| {
+            let each = if Arguments::of(node).has_sections() { 4 } else { 1 };
+            Some(node.src(1)?.ne()[0] >= each * node.ne()[2])
+        }),
+        rule!("there is a factor for each pair", |node| {
+            let pairs = Arguments::of(node).pairs();
+            Some(node.src(2).is_none_or(|factors| factors.ne()[0] >= pairs))
+        }),
+        rule!("arguments give finite angles", |node| Some(Arguments::of(node).are_finite())),
+    ],
+}];
+
+fn dimensions_fit(row: i64, arguments: &Arguments) -> bool {
     let (n_dims, offset) = (i64::from(arguments.n_dims), i64::from(arguments.offset));
-    if n_dims < 2 || n_dims % 2 != 0 || n_dims > MAX_DIMS {
-        return Err("an odd number of dimensions, or too many");
+    if arguments.is_vision() {
+        return offset == 0 && row == 2 * n_dims;
     }
-    match arguments.mode {
-        wire::HTP_ROPE_NORMAL | wire::HTP_ROPE_NEOX | wire::HTP_ROPE_MROPE | wire::HTP_ROPE_IMROPE => {
-            if offset < 0 || offset % 2 != 0 || row % 2 != 0 || offset + n_dims > row {
-                return Err("the rotated dimensions are not within the row");
-            }
-        }
-        wire::HTP_ROPE_VISION if offset == 0 && row == 2 * n_dims => {}
-        wire::HTP_ROPE_VISION => return Err("vision mode that does not rotate the whole row"),
-        _ => return Err("no kernel for this mode"),
-    }
-    let sections = arguments.sections;
-    let total: i64 = sections.iter().map(|&n| i64::from(n)).sum();
-    if arguments.has_sections() && (sections.iter().any(|&n| n < 0) || !(1..=row).contains(&total)) {
-        return Err("sections that make no sense");
-    }
-    let position_count = if arguments.has_sections() { 4 * tokens } else { tokens };
-    if positions.element_type() != Some(ElementType::I32) || positions.ne()[0] < position_count {
-        return Err("positions are not i32, or too few");
-    }
-    let pairs = if arguments.is_vision() { n_dims } else { n_dims / 2 };
-    if let Some(factors) = node.src(2) {
-        if factors.element_type() != Some(ElementType::F32) || factors.ne()[0] < pairs {
-            return Err("frequency factors are not f32, or too few");
-        }
-    }
-    let (low, high) = arguments.ramp();
-    let numbers = [arguments.theta_scale(), arguments.freq_scale, arguments.ext_factor, arguments.magnitude()];
-    if numbers.iter().any(|x| !x.is_finite()) || (arguments.ext_factor != 0.0 && (!low.is_finite() || high.is_nan())) {
-        return Err("arguments that give no finite angles");
-    }
-    Ok(())
+    offset >= 0 && offset % 2 == 0 && row % 2 == 0 && offset + n_dims <= row
+}
+
+fn supports(node: Tensor) -> Result<(), Declined> {
+    claim::check(CLAIMS, select(node), node)
 }
 
 /// `htp_rope_params`: what is the same for all positions is computed here.

@@ -1,9 +1,11 @@
 //! Softmax of rows: `softmax(scale * src0 + slope * mask)`, the mask repeated over dimensions 2 and 3, with a sink a head.
 
+use super::claim::{self, optional, rule, source, Claim, RESULT_ROWS, SAME_SHAPE, SOURCE_ROWS};
 use super::{Declined, Family, Params};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
-use crate::ggml::tensor::{ElementType, Tensor};
+use crate::ggml::tensor::ElementType::{F16, F32};
+use crate::ggml::tensor::Tensor;
 
 /// See the module. Mask and sinks, the last two sources, may be absent.
 pub const FAMILY: Family = Family { name: "softmax", select, supports, sources: 3, tiled_source: None, params };
@@ -12,36 +14,42 @@ fn select(node: Tensor) -> Option<wire::htp_op> {
     (node.op() == ggml::GGML_OP_SOFT_MAX).then_some(wire::HTP_OP_SOFT_MAX)
 }
 
+/// See [`claim`].
+pub const CLAIMS: &[Claim] = &[Claim {
+    ops: &[wire::HTP_OP_SOFT_MAX],
+    sources: &[source("scores"), optional("mask"), optional("sinks")],
+    types: &[&[&[F32], &[F32, F16], &[F32], &[F32]]],
+    rules: &[
+        SAME_SHAPE,
+        SOURCE_ROWS,
+        RESULT_ROWS,
+        rule!("elements of a row of the mask lie side by side", |node| {
+            Some(node.src(1).is_none_or(|mask| mask.has_contiguous_rows()))
+        }),
+        rule!(
+            "the mask has at least as many elements a row and rows a matrix as the scores, and its dimensions 2 and 3 \
+               divide theirs",
+            |node| Some(node.src(1).is_none_or(|mask| covers(mask, node)))
+        ),
+        rule!("there is a sink for each head: dimension 2 of the scores", |node| {
+            Some(node.src(2).is_none_or(|sinks| sinks.ne()[0] >= node.ne()[2] && !sinks.is_empty()))
+        }),
+    ],
+}];
+
+fn covers(mask: Tensor, scores: Tensor) -> bool {
+    let ([elements, rows, heads, batches], [mask_elements, mask_rows, mask_heads, mask_batches]) =
+        (scores.ne(), mask.ne());
+    mask_elements >= elements
+        && mask_rows >= rows
+        && mask_heads >= 1
+        && mask_batches >= 1
+        && heads % mask_heads == 0
+        && batches % mask_batches == 0
+}
+
 fn supports(node: Tensor) -> Result<(), Declined> {
-    let Some(src) = node.src(0) else {
-        return Err("a source is missing");
-    };
-    let is_f32_rows = |t: Tensor| t.element_type() == Some(ElementType::F32) && t.has_contiguous_rows();
-    if !is_f32_rows(src) || !is_f32_rows(node) {
-        return Err("not f32 rows");
-    }
-    if !src.same_shape(node) {
-        return Err("shapes do not fit together");
-    }
-    let [elements, rows, heads, batches] = src.ne();
-    if let Some(mask) = node.src(1) {
-        let [mask_elements, mask_rows, mask_heads, mask_batches] = mask.ne();
-        if !matches!(mask.element_type(), Some(ElementType::F32 | ElementType::F16)) || !mask.has_contiguous_rows() {
-            return Err("the mask is not f32 or f16 rows");
-        }
-        if mask_elements < elements || mask_rows < rows || mask_heads < 1 || mask_batches < 1 {
-            return Err("the mask is too small");
-        }
-        if heads % mask_heads != 0 || batches % mask_batches != 0 {
-            return Err("the mask does not repeat into the scores");
-        }
-    }
-    if let Some(sinks) = node.src(2) {
-        if sinks.element_type() != Some(ElementType::F32) || sinks.ne()[0] < heads || sinks.is_empty() {
-            return Err("sinks are not f32, one a head");
-        }
-    }
-    Ok(())
+    claim::check(CLAIMS, select(node), node)
 }
 
 /// `htp_softmax_params`. ggml has scale and largest ALiBi bias; from there on the bias of a head is a power of a base.

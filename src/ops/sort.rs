@@ -1,10 +1,12 @@
 //! Order in rows of f32: ARGSORT gives the indices of a row in ascending or descending order (equal elements keep their
 //! order), TOP_K those of the k largest elements in no particular order.
 
+use super::claim::{self, rule, source, Claim, RESULT_ROWS, SAME_SHAPE};
 use super::{Declined, Family, Params};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
-use crate::ggml::tensor::{ElementType, Tensor};
+use crate::ggml::tensor::ElementType::{F32, I32};
+use crate::ggml::tensor::Tensor;
 
 /// See the module.
 pub const FAMILY: Family = Family { name: "sort", select, supports, sources: 1, tiled_source: None, params };
@@ -25,25 +27,34 @@ fn order(node: Tensor) -> Option<i32> {
     }
 }
 
+/// See [`claim`].
+pub const CLAIMS: &[Claim] = &[
+    Claim {
+        ops: &[wire::HTP_OP_ARGSORT],
+        sources: &[source("rows")],
+        types: &[&[&[F32], &[I32]]],
+        rules: &[
+            SAME_SHAPE,
+            RESULT_ROWS,
+            rule!("the order is ascending or descending", |node| Some(order(node).is_some())),
+        ],
+    },
+    Claim {
+        ops: &[wire::HTP_OP_TOP_K],
+        sources: &[source("rows")],
+        types: &[&[&[F32], &[I32]]],
+        rules: &[
+            RESULT_ROWS,
+            rule!("the result has the shape of the source but in dimension 0", |node| {
+                Some(node.ne()[1..] == node.src(0)?.ne()[1..])
+            }),
+            rule!("k is not more than the elements of a row", |node| Some(node.ne()[0] <= node.src(0)?.ne()[0])),
+        ],
+    },
+];
+
 fn supports(node: Tensor) -> Result<(), Declined> {
-    let Some(src) = node.src(0) else {
-        return Err("a source is missing");
-    };
-    if src.element_type() != Some(ElementType::F32) || node.element_type() != Some(ElementType::I32) {
-        return Err("not f32, or indices that are not i32");
-    }
-    if !node.has_contiguous_rows() {
-        return Err("indices of a row lie apart");
-    }
-    let ([length, rows @ ..], [count, result_rows @ ..]) = (src.ne(), node.ne());
-    let sorts = node.op() == ggml::GGML_OP_ARGSORT;
-    if rows != result_rows || count > length || (sorts && count != length) {
-        return Err("shapes do not fit together");
-    }
-    if sorts && order(node).is_none() {
-        return Err("no such order");
-    }
-    Ok(())
+    claim::check(CLAIMS, select(node), node)
 }
 
 fn params(node: Tensor) -> Params {

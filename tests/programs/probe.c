@@ -1,12 +1,12 @@
 /*
  * Loads the plug-in into a real ggml and uses it, as a program would.
  *
- *   probe linked|local LIBGGML_FOLDER PLUGIN devices|weights
+ *   probe linked|local LIBGGML_FOLDER PLUGIN devices|weights|indices
  *
  * linked: the program is linked to ggml (build it with -lggml -lggml-base). local: ggml is opened with RTLD_LOCAL, as
  * Python does (build it without). devices prints a line a device. weights uploads weights of every shape and type that
  * matters, reads them back, multiplies and compares with the CPU backend; it prints "ok" and exits with 0, or says
- * what differed and exits with 1.
+ * what differed and exits with 1. indices does the same for graphs whose rows do not exist, which have to fail.
  */
 #include <dlfcn.h>
 #include <math.h>
@@ -22,6 +22,7 @@
 /* ggml's functions, found at run time so that one source serves both ways of loading */
 #define FUNCTIONS(X)                                                                                              \
     X(ggml_init) X(ggml_free) X(ggml_tensor_overhead) X(ggml_graph_overhead) X(ggml_new_tensor_4d)                \
+    X(ggml_get_rows) X(ggml_set_rows)                                                                             \
     X(ggml_mul_mat_id) X(ggml_view_3d)                                                                            \
     X(ggml_mul_mat) X(ggml_view_2d) X(ggml_new_graph) X(ggml_build_forward_expand) X(ggml_nbytes)                 \
     X(ggml_quantize_chunk) X(ggml_row_size) X(ggml_type_name) X(ggml_is_quantized)                                \
@@ -204,6 +205,34 @@ static void try_shape(ggml_backend_t dsp, ggml_backend_buffer_type_t type, ggml_
     free(back);
 }
 
+/* GET_ROWS, then SET_ROWS, of a table of 8 rows: an index beyond it fails the graph, and the next one works again. */
+static void try_indices(ggml_backend_t dsp) {
+    struct ggml_init_params params = {p_ggml_tensor_overhead() * 16 + 2 * p_ggml_graph_overhead(), NULL, true};
+    struct ggml_context *ctx = p_ggml_init(params);
+    struct ggml_tensor *table = p_ggml_new_tensor_4d(ctx, GGML_TYPE_F32, 64, 8, 1, 1);
+    struct ggml_tensor *rows = p_ggml_new_tensor_4d(ctx, GGML_TYPE_F32, 64, 3, 1, 1);
+    struct ggml_tensor *narrow = p_ggml_new_tensor_4d(ctx, GGML_TYPE_I32, 3, 1, 1, 1);
+    struct ggml_tensor *wide = p_ggml_new_tensor_4d(ctx, GGML_TYPE_I64, 3, 1, 1, 1);
+    struct ggml_cgraph *get = p_ggml_new_graph(ctx), *set = p_ggml_new_graph(ctx);
+    p_ggml_build_forward_expand(get, p_ggml_get_rows(ctx, table, narrow));
+    p_ggml_build_forward_expand(set, p_ggml_set_rows(ctx, table, rows, wide));
+    ggml_backend_buffer_t buffer = p_ggml_backend_alloc_ctx_tensors(ctx, dsp);
+    p_ggml_backend_tensor_memset(table, 0, 0, p_ggml_nbytes(table));
+    p_ggml_backend_tensor_memset(rows, 0, 0, p_ggml_nbytes(rows));
+    static const int32_t tries[] = {3, 8, 0, -1, 7, INT32_MAX, 5};
+    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+        const int32_t narrow_list[3] = {1, 2, tries[i]};
+        const int64_t wide_list[3] = {1, 2, tries[i] == INT32_MAX ? INT64_MIN : tries[i]};
+        p_ggml_backend_tensor_set(narrow, narrow_list, 0, sizeof narrow_list);
+        p_ggml_backend_tensor_set(wide, wide_list, 0, sizeof wide_list);
+        const enum ggml_status expected = i % 2 == 0 ? GGML_STATUS_SUCCESS : GGML_STATUS_FAILED;
+        if (p_ggml_backend_graph_compute(dsp, get) != expected) fail("GET_ROWS of row %d", (int)tries[i]);
+        if (p_ggml_backend_graph_compute(dsp, set) != expected) fail("SET_ROWS of row %d", (int)tries[i]);
+    }
+    p_ggml_backend_buffer_free(buffer);
+    p_ggml_free(ctx);
+}
+
 int main(int argc, char **argv) {
     if (argc != 5) return 2;
     find_functions(strcmp(argv[1], "local") == 0, argv[2]);
@@ -230,6 +259,12 @@ int main(int argc, char **argv) {
         return 1;
     }
     ggml_backend_t dsp = p_ggml_backend_dev_init(p_ggml_backend_reg_dev_get(reg, 0), NULL);
+    if (strcmp(argv[4], "indices") == 0) {
+        try_indices(dsp);
+        p_ggml_backend_free(dsp);
+        if (failures == 0) printf("ok\n");
+        return failures != 0;
+    }
     ggml_backend_t cpu = p_ggml_backend_dev_init(cpu_dev, NULL);
     static const enum ggml_type types[] = {GGML_TYPE_Q4_0,   GGML_TYPE_Q8_0, GGML_TYPE_Q4_1, GGML_TYPE_MXFP4,
                                            GGML_TYPE_IQ4_NL, GGML_TYPE_F16,  GGML_TYPE_BF16, GGML_TYPE_F32};

@@ -1,5 +1,5 @@
 //! The project's commands: `cargo xtask demo`, `test`, `ops`, `kl`, `check`, `packets`, `skel`,
-//! `bindings`, `doctor`.
+//! `bindings`, `docs`, `doctor`.
 //!
 //! What is fetched is pinned by sha256 ([`pins`]) and kept in the user's cache folder ([`cache`]); what is built from
 //! this repository lands in `target/xtask/dist` ([`repo`]). [`llama`] builds llama.cpp and starts its programs on
@@ -8,8 +8,10 @@
 mod archive;
 mod bindings;
 mod cache;
+mod check;
 mod demo;
 mod device;
+mod docs;
 mod doctor;
 mod fetch;
 mod hexagon;
@@ -49,20 +51,16 @@ enum Command {
     Ops(ops::Args),
     /// Compare the model's token probabilities on HTP0 with the CPU's (KL divergence)
     Kl(kl::Args),
-    /// Run the kernel check program, all families or one
-    Check {
-        /// Family, a folder name in htp-kernels/ops
-        family: Option<String>,
-        /// Build of the kernels
-        #[arg(long)]
-        engine: Option<device::Engine>,
-    },
+    /// Compare every kernel with its scalar reference: all families or one
+    Check(check::Args),
     /// Count the instruction packets that the kernels take, and compare with the committed counts
     Packets(packets::Args),
     /// Build the DSP libraries and check that the DSP's loader would take them
     Skel(skel::Args),
     /// Regenerate the committed bindgen output, or check that it is current
     Bindings(bindings::Args),
+    /// Write docs/ops.md from what the op families claim, or check that it is current
+    Docs(docs::Args),
     /// Say what is installed, built and cached, and how to repair what is not
     Doctor(doctor::Args),
 }
@@ -73,10 +71,11 @@ fn main() -> ExitCode {
         Command::Test(args) => suite::main(&args),
         Command::Ops(args) => ops::main(&args),
         Command::Kl(args) => kl::main(&args),
-        Command::Check { family, engine } => suite::check_kernels(family.as_deref(), engine),
+        Command::Check(args) => check::main(&args),
         Command::Packets(args) => packets::main(&args),
         Command::Skel(args) => skel::run(&args),
         Command::Bindings(args) => bindings::main(&args),
+        Command::Docs(args) => docs::main(&args),
         Command::Doctor(args) => doctor::main(&args),
     };
     match result {

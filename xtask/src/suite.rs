@@ -1,6 +1,6 @@
 //! `cargo xtask test`: every check of the project, one stage after the other.
 
-use std::process::Command;
+use std::sync::Mutex;
 use std::time::Instant;
 
 use anyhow::{bail, Context, Result};
@@ -10,7 +10,7 @@ use crate::llama::Llama;
 use crate::packages::{self, Package};
 use crate::progress::Progress;
 use crate::repo::{Dist, Repo};
-use crate::{demo, hexagon, kl, loader, model, ops, process, skel};
+use crate::{check, demo, hexagon, kl, loader, model, ops, packets, process, skel};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -34,11 +34,11 @@ pub struct Counts {
 }
 
 impl Counts {
-    fn one(passed: bool) -> Counts {
+    pub fn one(passed: bool) -> Counts {
         Counts { passed: passed.into(), failed: (!passed).into(), skipped: 0 }
     }
 
-    fn add(&mut self, other: Counts) {
+    pub fn add(&mut self, other: Counts) {
         self.passed += other.passed;
         self.failed += other.failed;
         self.skipped += other.skipped;
@@ -79,7 +79,13 @@ const STAGES: &[Stage] = &[
     Stage { name: "kernels", about: "HVX kernels against scalar ones", needs: &["build"], run: kernels },
     Stage { name: "cargo-test", about: "unit and integration tests", needs: &["build"], run: cargo_test },
     Stage { name: "skel", about: "DSP libraries for six architectures", needs: &[], run: skel_libraries },
-    Stage { name: "hexagon-check", about: "the kernels as Hexagon code", needs: &["build"], run: hexagon_kernels },
+    Stage {
+        name: "hexagon-check",
+        about: "the kernels as Hexagon code, same results",
+        needs: &["build"],
+        run: hexagon_kernels,
+    },
+    Stage { name: "packets", about: "no kernel takes more packets than committed", needs: &[], run: packet_counts },
     Stage { name: "loader", about: "the ways to load the plug-in", needs: &["build"], run: loader_tests },
     Stage { name: "ops", about: "every claimed op against the CPU", needs: &["build"], run: all_ops },
     Stage { name: "answer", about: "the demo's answer", needs: &["build"], run: answer },
@@ -219,49 +225,43 @@ fn bindings(context: &Suite) -> Result<Outcome> {
     Outcome::passed()
 }
 
-/// Arguments of the kernel check program.
-const CHECK: [&str; 8] =
-    ["run", "--release", "--package", "htp-kernels", "--features", "strict-qf", "--bin", "htp-check"];
+/// The lines that say what failed, and the counts of a check of all families.
+fn check_all(context: &Suite, check: impl Fn(&[String], &(dyn Fn(&str) + Sync)) -> Result<Counts>) -> Result<Outcome> {
+    let failures = Mutex::new(String::new());
+    let counts = check(&check::families(&context.repo)?, &|line| {
+        if let (true, Ok(mut text)) = (line.starts_with("FAILED"), failures.lock()) {
+            *text += &format!("{line}\n");
+        }
+    })?;
+    Ok(Outcome { counts, text: failures.into_inner().unwrap_or_default() })
+}
 
 fn kernels(context: &Suite) -> Result<Outcome> {
-    let mut counts = None;
-    cargo(context, "kernels", &CHECK, |line| counts = closing_line(line).or(counts))?;
-    Ok(Outcome { counts: counts.unwrap_or(Counts::one(true)), text: String::new() })
+    check_all(context, |families, say| check::native(&context.repo, families, say))
 }
 
-/// `cargo xtask check`: the same program with its output on the terminal.
-pub fn check_kernels(family: Option<&str>, engine: Option<Engine>) -> Result<bool> {
-    let repo = Repo::find()?;
-    let mut command = match engine {
-        Some(Engine::Hexagon) => hexagon_check(&repo)?,
-        Some(Engine::Native) | None => repo.cargo(&CHECK),
-    };
-    if engine != Some(Engine::Hexagon) && family.is_some() {
-        command.arg("--");
-    }
-    Ok(command.args(family).status()?.success())
-}
-
-/// The check program as Hexagon code, in the emulator.
-fn hexagon_check(repo: &Repo) -> Result<Command> {
-    let mut command = Command::new(hexagon::emulator()?);
-    skel::make(repo, &["hexagon"])?;
-    command.args(["-cpu", "v73"]).arg(repo.root.join("htp-kernels/build/htp-check-hexagon"));
-    Ok(command)
+/// Why no Hexagon code can be built and run here, if so.
+fn no_hexagon() -> Option<String> {
+    let error = hexagon::compiler().map(|_| ()).and_then(|()| hexagon::emulator().map(|_| ())).err()?;
+    Some(format!("no Hexagon compiler or emulator here: {error:#}"))
 }
 
 fn hexagon_kernels(context: &Suite) -> Result<Outcome> {
-    let mut command = match hexagon_check(&context.repo) {
-        Ok(command) => command,
-        Err(error) => return Outcome::skipped(&format!("no Hexagon compiler or emulator here: {error:#}")),
-    };
-    let log = context.repo.log("hexagon-check");
-    process::new_log(&log)?;
-    let progress = Progress::spinner("kernels in the emulator");
-    let mut counts = None;
-    process::logged(&mut command, &log, |line| counts = closing_line(line).or(counts))?;
-    progress.clear();
-    Ok(Outcome { counts: counts.unwrap_or(Counts::one(true)), text: String::new() })
+    if let Some(why) = no_hexagon() {
+        return Outcome::skipped(&why);
+    }
+    check_all(context, |families, say| check::both(&context.repo, families, say))
+}
+
+fn packet_counts(context: &Suite) -> Result<Outcome> {
+    if let Some(why) = no_hexagon() {
+        return Outcome::skipped(&why);
+    }
+    let counts = packets::count(&context.repo, &hexagon::emulator()?, None)?;
+    let problems = packets::compare(&counts, &packets::baseline(&context.repo)?);
+    let failed = problems.len() as u64;
+    let passed = (counts.len() as u64).saturating_sub(failed);
+    Ok(Outcome { counts: Counts { passed, failed, skipped: 0 }, text: problems.join("\n") })
 }
 
 fn skel_libraries(_: &Suite) -> Result<Outcome> {
@@ -329,7 +329,7 @@ fn hexagon_answer(context: &Suite) -> Result<Outcome> {
 }
 
 /// `12 passed, 0 failed`, with `, 1 skipped` behind it or a word and a colon in front.
-fn closing_line(line: &str) -> Option<Counts> {
+pub fn closing_line(line: &str) -> Option<Counts> {
     let line = line.rsplit_once(": ").map_or(line, |(_, rest)| rest);
     let mut counts = Counts::default();
     let mut parts = 0;
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn closing_lines() {
+    pub fn closing_lines() {
         assert_eq!(closing_line("12 passed, 0 failed"), Some(Counts { passed: 12, failed: 0, skipped: 0 }));
         assert_eq!(
             closing_line("check: 3 passed, 1 failed, 2 skipped"),

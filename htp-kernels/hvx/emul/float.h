@@ -35,6 +35,7 @@ HVX_INLINE chunk_u32 chunk_select(chunk_i32 mask, chunk_u32 u, chunk_u32 v) {
     return ((chunk_u32)mask & u) | (~(chunk_u32)mask & v);
 }
 HVX_FAST_VV(Q6_Vsf_vmax_VsfVsf, chunk_u32, chunk_select((chunk_i32)(HVX_SF(u) > HVX_SF(v)), u, v))
+HVX_FAST_VV(Q6_Vsf_vmin_VsfVsf, chunk_u32, chunk_select((chunk_i32)(HVX_SF(u) < HVX_SF(v)), u, v))
 HVX_FAST_V(Q6_Vsf_equals_Vw, chunk_i32, __builtin_convertvector(u, chunk_f32))
 HVX_INLINE chunk_i32 chunk_float_to_word(chunk_f32 f) {
     const chunk_i32 above = (chunk_i32)(f >= 2147483648.0f);

@@ -15,6 +15,7 @@
 #undef Q6_Vsf_equals_Vqf32
 #undef Q6_Vsf_equals_Vw
 #undef Q6_Vsf_vmax_VsfVsf
+#undef Q6_Vsf_vmin_VsfVsf
 #undef Q6_Vw_equals_Vsf
 #undef Q6_Wqf32_vmpy_VhfVhf
 #undef Q6_Vhf_equals_Wqf32
@@ -32,6 +33,7 @@
 #define Q6_Vsf_equals_Vqf32 plain_Q6_Vsf_equals_Vqf32
 #define Q6_Vsf_equals_Vw plain_Q6_Vsf_equals_Vw
 #define Q6_Vsf_vmax_VsfVsf plain_Q6_Vsf_vmax_VsfVsf
+#define Q6_Vsf_vmin_VsfVsf plain_Q6_Vsf_vmin_VsfVsf
 #define Q6_Vw_equals_Vsf plain_Q6_Vw_equals_Vsf
 #define Q6_Wqf32_vmpy_VhfVhf plain_Q6_Wqf32_vmpy_VhfVhf
 #define Q6_Vhf_equals_Wqf32 plain_Q6_Vhf_equals_Wqf32

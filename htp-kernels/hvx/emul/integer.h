@@ -103,6 +103,9 @@ HVX_INLINE HVX_VectorPred Q6_Q_vcmp_gt_VwVw(HVX_Vector u, HVX_Vector v) { return
 HVX_INLINE HVX_VectorPred Q6_Q_vcmp_gt_VuwVuw(HVX_Vector u, HVX_Vector v) {
     return hvx_pred(hvx_greater_unsigned_words(u, v));
 }
+HVX_INLINE HVX_VectorPred Q6_Q_vcmp_gtand_QVuwVuw(HVX_VectorPred q, HVX_Vector u, HVX_Vector v) {
+    return Q6_Q_and_QQ(q, Q6_Q_vcmp_gt_VuwVuw(u, v));
+}
 HVX_INLINE HVX_Vector Q6_V_vand_QV(HVX_VectorPred q, HVX_Vector v) { return Q6_V_vand_VV(q.mask, v); }
 HVX_INLINE HVX_Vector Q6_V_vmux_QVV(HVX_VectorPred q, HVX_Vector u, HVX_Vector v) {
     return hvx_select_bits(q.mask, u, v);
@@ -131,6 +134,22 @@ HVX_FAST_VV(Q6_Vw_vadd_VwVw, chunk_u32, u + v)
 HVX_FAST_VV(Q6_Vw_vsub_VwVw, chunk_u32, u - v)
 HVX_FAST_VV(Q6_Vh_vadd_VhVh, chunk_u16, u + v)
 HVX_FAST_VV(Q6_Vh_vsub_VhVh, chunk_u16, u - v)
+#if HVX_CHUNK_BYTES == 64
+HVX_FAST_VV(Q6_Vh_vadd_VhVh_sat, chunk_u32, _mm512_adds_epi16((__m512i)u, (__m512i)v))
+#elif HVX_CHUNK_BYTES == 32
+HVX_FAST_VV(Q6_Vh_vadd_VhVh_sat, chunk_u32, _mm256_adds_epi16((__m256i)u, (__m256i)v))
+#elif defined(__SSE2__)
+HVX_FAST_VV(Q6_Vh_vadd_VhVh_sat, chunk_u32, _mm_adds_epi16((__m128i)u, (__m128i)v))
+#else
+HVX_INLINE HVX_Vector Q6_Vh_vadd_VhVh_sat(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vh_vadd_VhVh_sat(u, v); }
+#endif
+HVX_INLINE chunk_i32 chunk_multiply_q15(chunk_i32 u, chunk_i32 v) {
+    const chunk_i32 product = (u * v + 0x4000) >> 15, top = (chunk_i32)(product > INT16_MAX); /* -1 times -1 */
+    return (product & ~top) | (INT16_MAX & top);
+}
+HVX_FAST_VV(Q6_Vh_vmpy_VhVh_s1_rnd_sat, chunk_u32,
+            ((chunk_u32)chunk_multiply_q15((chunk_i32)u >> 16, (chunk_i32)v >> 16) << 16) |
+                ((chunk_u32)chunk_multiply_q15((chunk_i32)(u << 16) >> 16, (chunk_i32)(v << 16) >> 16) & 0xffffu))
 HVX_FAST_VV(Q6_Vw_vmax_VwVw, chunk_i32, (u & (u > v)) | (v & ~(u > v)))
 HVX_FAST_VV(Q6_Vw_vmin_VwVw, chunk_i32, (u & (u < v)) | (v & ~(u < v)))
 HVX_FAST_VV(Q6_Vuh_vmax_VuhVuh, chunk_u16, (u & (chunk_u16)(u > v)) | (v & ~(chunk_u16)(u > v)))
@@ -211,6 +230,7 @@ HVX_FAST_VR(Q6_Vw_vasr_VwR, chunk_i32, u >> (t & 31))
 HVX_FAST_VR(Q6_Vuw_vlsr_VuwR, chunk_u32, u >> (t & 31))
 HVX_FAST_VR(Q6_Vuh_vlsr_VuhR, chunk_u16, u >> (t & 15))
 HVX_FAST_VR(Q6_Vub_vlsr_VubR, chunk_u32, u >> (t & 7) & (0x01010101u * (0xffu >> (t & 7))))
+HVX_FAST_VVR(Q6_Vh_vasr_VwVwR, chunk_i32, ((chunk_u32)(u >> (t & 15)) << 16) | ((chunk_u32)(v >> (t & 15)) & 0xffffu))
 HVX_FAST_VVR(Q6_Vw_vasracc_VwVwR, chunk_i32, (chunk_u32)u + (chunk_u32)(v >> (t & 31)))
 HVX_INLINE HVX_Vector Q6_Vw_vasl_VwVw(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vw_vasl_VwVw(u, v); }
 HVX_INLINE HVX_Vector Q6_Vw_vlsr_VwVw(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vw_vlsr_VwVw(u, v); }
@@ -342,7 +362,7 @@ HVX_INLINE HVX_Vector Q6_V_vdelta_VV(HVX_Vector u, HVX_Vector v) {
     return hvx_delta_stage(u, hvx_swap_bytes(u), v, 0);
 }
 
-/* Amounts -4 and -8 move whole words or double words: what kernels use. Others take the general way. */
+/* Amounts -1, -2, -4 and -8 move whole bytes .. double words: what kernels use. Others take the general way. */
 HVX_INLINE HVX_VectorPair Q6_W_vdeal_VVR(HVX_Vector u, HVX_Vector v, int32_t t) {
     if ((t & 127) != (-4 & 127))
         return plain_Q6_W_vdeal_VVR(u, v, t);
@@ -372,7 +392,24 @@ HVX_INLINE HVX_VectorPair Q6_W_vshuff_VVR(HVX_Vector u, HVX_Vector v, int32_t t)
         return hvx_interleave(u, v, 1);
     if ((t & 127) == (-8 & 127))
         return hvx_interleave(u, v, 2);
-    return plain_Q6_W_vshuff_VVR(u, v, t);
+    union hvx_lanes r[2];
+    const union hvx_lanes high = {u}, low = {v};
+    switch (t & 127) {
+    case -1 & 127:
+        for (int i = 0; i < 128; i++) {
+            r[i / 64].ub[2 * i % 128] = low.ub[i];
+            r[i / 64].ub[2 * i % 128 + 1] = high.ub[i];
+        }
+        return Q6_W_vcombine_VV(r[1].v, r[0].v);
+    case -2 & 127:
+        for (int i = 0; i < 64; i++) {
+            r[i / 32].uh[2 * i % 64] = low.uh[i];
+            r[i / 32].uh[2 * i % 64 + 1] = high.uh[i];
+        }
+        return Q6_W_vcombine_VV(r[1].v, r[0].v);
+    default:
+        return plain_Q6_W_vshuff_VVR(u, v, t);
+    }
 }
 
 #endif

@@ -89,6 +89,8 @@ PLAIN_VV(Q6_Q_vcmp_eq_VwVw, 32, w, -(u.w[i] == v.w[i]))
 PLAIN_VV(Q6_Q_vcmp_eq_VhVh, 64, h, (int16_t)-(u.h[i] == v.h[i]))
 PLAIN_VV(Q6_Q_vcmp_gt_VwVw, 32, w, -(u.w[i] > v.w[i]))
 PLAIN_VV(Q6_Q_vcmp_gt_VuwVuw, 32, w, -(u.uw[i] > v.uw[i]))
+/* or with a predicate that comes first */
+PLAIN_VVV(Q6_Q_vcmp_gtand_QVuwVuw, 128, ub, (uint8_t)(x.ub[i] & -(u.uw[i / 4] > v.uw[i / 4])))
 PLAIN_VV(Q6_V_vand_QV, 128, ub, u.ub[i] & v.ub[i])
 PLAIN_VVV(Q6_V_vmux_QVV, 128, ub, x.ub[i] ? u.ub[i] : v.ub[i])
 HVX_PLAIN_FN HVX_VectorPair plain_Q6_W_vswap_QVV(HVX_Vector q_, HVX_Vector u_, HVX_Vector v_) {
@@ -106,6 +108,12 @@ PLAIN_VV(Q6_Vw_vadd_VwVw, 32, uw, u.uw[i] + v.uw[i])
 PLAIN_VV(Q6_Vw_vsub_VwVw, 32, uw, u.uw[i] - v.uw[i])
 PLAIN_VV(Q6_Vh_vadd_VhVh, 64, uh, (uint16_t)(u.uh[i] + v.uh[i]))
 PLAIN_VV(Q6_Vh_vsub_VhVh, 64, uh, (uint16_t)(u.uh[i] - v.uh[i]))
+static inline int16_t plain_saturate_half(int32_t x) {
+    return (int16_t)(x > INT16_MAX ? INT16_MAX : x < INT16_MIN ? INT16_MIN : x);
+}
+PLAIN_VV(Q6_Vh_vadd_VhVh_sat, 64, h, plain_saturate_half(u.h[i] + v.h[i]))
+/* products of numbers with 15 fraction bits, rounded to 15 fraction bits */
+PLAIN_VV(Q6_Vh_vmpy_VhVh_s1_rnd_sat, 64, h, plain_saturate_half((u.h[i] * v.h[i] + 0x4000) >> 15))
 PLAIN_VV(Q6_Vw_vmax_VwVw, 32, w, u.w[i] > v.w[i] ? u.w[i] : v.w[i])
 PLAIN_VV(Q6_Vw_vmin_VwVw, 32, w, u.w[i] < v.w[i] ? u.w[i] : v.w[i])
 PLAIN_VV(Q6_Vuh_vmax_VuhVuh, 64, uh, u.uh[i] > v.uh[i] ? u.uh[i] : v.uh[i])
@@ -151,6 +159,8 @@ PLAIN_VR(Q6_Vw_vasr_VwR, 32, w, u.w[i] >> (t & 31))
 PLAIN_VR(Q6_Vuw_vlsr_VuwR, 32, uw, u.uw[i] >> (t & 31))
 PLAIN_VR(Q6_Vuh_vlsr_VuhR, 64, uh, (uint16_t)(u.uh[i] >> (t & 15)))
 PLAIN_VR(Q6_Vub_vlsr_VubR, 128, ub, (uint8_t)(u.ub[i] >> (t & 7)))
+/* halves of two vectors by turns: v into the even half-words, u into the odd ones; the amount has 4 bits */
+PLAIN_VVR(Q6_Vh_vasr_VwVwR, 64, uh, (uint16_t)((i & 1 ? u.w[i / 2] : v.w[i / 2]) >> (t & 15)))
 PLAIN_VVR(Q6_Vw_vasracc_VwVwR, 32, uw, u.uw[i] + (uint32_t)(v.w[i] >> (t & 31)))
 /* an amount a lane, 6 bits with sign: a negative amount shifts the other way */
 static inline int plain_amount(int32_t t) { return (t & 63) - ((t & 32) << 1); }

@@ -57,6 +57,7 @@ PLAIN_FLOAT_VV(Q6_Vqf32_vmpy_Vqf32Vqf32, 32, uw, hvx_qf32_bits(HVX_QF(u) * HVX_Q
 PLAIN_FLOAT_V(Q6_Vsf_equals_Vqf32, 32, sf, HVX_QF(u))
 /* of NaN and zeros of different sign kernels must not expect anything */
 PLAIN_FLOAT_VV(Q6_Vsf_vmax_VsfVsf, 32, sf, u.sf[i] > v.sf[i] ? u.sf[i] : v.sf[i])
+PLAIN_FLOAT_VV(Q6_Vsf_vmin_VsfVsf, 32, sf, u.sf[i] < v.sf[i] ? u.sf[i] : v.sf[i])
 PLAIN_FLOAT_V(Q6_Vsf_equals_Vw, 32, sf, (float)u.w[i])
 
 /* towards zero, saturating; NaN becomes 0 */

@@ -20,13 +20,11 @@ struct run {
 
 static const uint8_t *row_mask(const struct attention_tile *tile, const struct attention_block *block, uint32_t row) {
     const struct attention *a = tile->a;
-    const uint32_t group_row = tile->first_row + row, position = attention_group_position(a, group_row);
     if (a->mask == NULL)
         return NULL;
     if (block->mask != NULL)
-        return block->mask + (size_t)(position - tile->first_position) * a->block_keys * 2;
-    const uint32_t head = attention_row_head(a, tile->kv_head, group_row);
-    return attention_mask_row(a, position, head, tile->sequence) + (size_t)2 * block->first;
+        return block->mask + (size_t)tile->position[row] * a->block_keys * 2;
+    return tile->mask[row] + (size_t)2 * block->first;
 }
 
 /* up to ATTENTION_ROW_STEP rows against a block */
@@ -40,8 +38,8 @@ static void process_rows(const struct attention_tile *tile, const struct attenti
         const HVX_Vector *q = tile->q + (size_t)(first + r) * a->k.units;
         for (uint32_t pair = 0; pair < htp_div_up(block->keys, HVX_HALVES); pair++) {
             const uint8_t *keys = block->k + pair * HVX_HALVES * step;
-            scores[2 * pair] = dots(a->k.units, keys, 2 * step, q);
-            scores[2 * pair + 1] = dots(a->k.units, keys + step, 2 * step, q);
+            scores[2 * pair] = attention_dots(a->k.units, keys, 2 * step, q);
+            scores[2 * pair + 1] = attention_dots(a->k.units, keys + step, 2 * step, q);
         }
         const struct row_terms terms = {
             .scale = a->params.scale,
@@ -49,16 +47,16 @@ static void process_rows(const struct attention_tile *tile, const struct attenti
             .mask = row_mask(tile, block, first + r),
             .slope = tile->slope[first + r],
         };
-        p.factor[r] = softmax_block(&terms, scores, block->keys, attention_state(tile, first + r),
-                                    (HVX_Vector *)(void *)p.p[r]);
+        p.factor[r] = attention_softmax(&terms, scores, block->keys, attention_state(tile, first + r),
+                                        (HVX_Vector *)(void *)p.p[r]);
     }
     if (rows == 3) {
         p.factor[3] = hvx_zero();
         for (uint32_t i = 0; i < SOFTMAX_MAX_PAIRS; i++)
             ((HVX_Vector *)(void *)p.p[3])[i] = hvx_zero();
     }
-    add_block_values(rows, a->v.units, block->v, block->keys, &p, attention_state(tile, first) + STATE_SUMS,
-                     a->state_bytes / HVX_BYTES);
+    attention_add_values(rows, a->v.units, block->v, block->keys, &p, attention_state(tile, first) + STATE_SUMS,
+                         a->state_bytes / HVX_BYTES);
 }
 
 static void run_items(void *arg, uint32_t thread, uint32_t n_threads) {

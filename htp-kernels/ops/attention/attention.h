@@ -6,9 +6,9 @@
  *   keys.c        blocks of keys, values and mask into VTCM by DMA, one block ahead
  *   widen.c       keys and values of other types to f16 (widen_units.h: 64 elements of each)
  *   rows.c        query rows into VTCM, finished rows out of it
- *   scores.h      dot products of a query row with keys
- *   softmax.h     scores to probabilities, online
- *   values.h      sums of values, weighted by probabilities
+ *   scores.c      dot products of a query row with keys
+ *   softmax.c     scores to probabilities, online
+ *   values.c      sums of values, weighted by probabilities
  *   ref.c         the definition, for check.c
  *
  * Terms. A group: the query heads that share a KV head of a sequence. Its rows: every position of every head, heads
@@ -84,7 +84,10 @@ struct attention_tile {
     uint32_t first_block, end_block;
     HVX_Vector *q;      /* rows in f16, k.units each */
     HVX_Vector *states; /* of ATTENTION_ROW_STEP-rounded rows */
+    /* of each row */
     float slope[ATTENTION_MAX_ROWS];
+    uint32_t position[ATTENTION_MAX_ROWS];     /* after first_position */
+    const uint8_t *mask[ATTENTION_MAX_ROWS];   /* of key 0, when there is a mask */
 };
 
 /* A block that is in VTCM. */

@@ -75,9 +75,12 @@ void attention_tile_open(struct attention_tile *tile, const struct attention *a,
         reset_state(a, attention_state(tile, r), exists && part == 0 && a->sinks != NULL, head);
         if (!exists)
             continue;
-        load_query(htp_row(a->q, attention_group_position(a, row), head, tile->sequence), a->q->ne[0],
-                   tile->q + (size_t)r * a->k.units);
+        const uint32_t position = attention_group_position(a, row);
+        load_query(htp_row(a->q, position, head, tile->sequence), a->q->ne[0], tile->q + (size_t)r * a->k.units);
         tile->slope[r] = head_slope(&a->params, head);
+        tile->position[r] = position - tile->first_position;
+        if (a->mask != NULL)
+            tile->mask[r] = attention_mask_row(a, position, head, tile->sequence);
     }
 }
 

@@ -95,5 +95,7 @@ void check_conv(struct check *c) {
         run_shape(c, taps[i], 256, 29, 1, 0);
     }
     run_shape(c, 4, 1024, 130, 2, 0);
+    run_shape(c, 4, 133, 1, 3, 0);
+    run_shape(c, 4, 133, 1, 3, 4);
     refuses(c);
 }

@@ -3,7 +3,9 @@
  *
  * src0 has tokens side by side, dst channels. So 32 channels by 32 tokens are turned over in VTCM, then every vector is
  * 32 channels and the filter is products and sums; the filter's weights are turned over once for each 32 channels. A
- * tile of 32 tokens gives 33 - K outputs. Filters longer than 32 go one output at a time.
+ * tile of 32 tokens gives 33 - K outputs. Filters longer than 32, and few products for a channel, go one output at a
+ * time. A model that answers has one token and filters of 4 in contiguous tensors: a vector is 8 channels then, and two
+ * rounds of sums of neighbours give the outputs of 32.
  *
  * detail of a failure: 0 sources missing, 16 + operand (0, 1 src, 2 dst) whose type or row is not taken, 32 + dimension
  * of dst whose size does not fit
@@ -16,6 +18,7 @@
 #define TILE 32
 #define TILE_BYTES (TILE * HVX_BYTES)
 #define THREAD_VTCM (4 * TILE_BYTES) /* weights and tokens, each with a second tile to turn over into */
+#define FEW_PRODUCTS 8               /* for each channel: not worth turning tiles over */
 #define THREAD_WORK (16u << 10)      /* a thread more is worth waking for this many products */
 
 uint32_t htp_conv(struct htp_exec *exec);
@@ -23,6 +26,7 @@ uint32_t htp_conv(struct htp_exec *exec);
 struct conv {
     const struct htp_view *x, *w, *dst;
     uint32_t taps, channels, tokens, groups; /* groups: of 32 channels */
+    bool quads; /* run_quads can do it */
     uint8_t *vtcm;
 };
 
@@ -57,9 +61,23 @@ static void run_group(const struct conv *v, uint32_t group, uint32_t sequence, H
     }
 }
 
+/* one token, 4 taps, channels side by side in both sources: 32 of them */
+static void run_quads(const struct conv *v, uint32_t first, uint32_t sequence) {
+    const uint8_t *x = htp_row(v->x, first, sequence, 0), *w = htp_row(v->w, first, 0, 0);
+    HVX_Vector product[4];
+    HVX_UNROLL
+    for (uint32_t i = 0; i < 4; i++)
+        product[i] = hvx_mul_f32_qf32(hvx_load(x + i * HVX_BYTES), hvx_load(w + i * HVX_BYTES));
+    const HVX_VectorPair a = hvx_deal_words(product[0], product[1]), b = hvx_deal_words(product[2], product[3]);
+    const HVX_VectorPair halves = hvx_deal_words(hvx_add_qf32(Q6_V_lo_W(a), Q6_V_hi_W(a)),
+                                                 hvx_add_qf32(Q6_V_lo_W(b), Q6_V_hi_W(b)));
+    hvx_store(htp_row(v->dst, 0, sequence, 0) + (size_t)first * 4,
+              hvx_qf32_to_f32(hvx_add_qf32(Q6_V_lo_W(halves), Q6_V_hi_W(halves))));
+}
+
 static float load_f32(const uint8_t *row, uint32_t i) { return ((const float *)(const void *)row)[i]; }
 
-static void run_long_filter(const struct conv *v, uint32_t group, uint32_t sequence) {
+static void run_each(const struct conv *v, uint32_t group, uint32_t sequence) {
     const uint32_t first = group * TILE, end = first + htp_min_u32(v->channels - first, TILE);
     for (uint32_t t = 0; t < v->tokens; t++) {
         float *out = (float *)(void *)htp_row(v->dst, t, sequence, 0);
@@ -78,10 +96,13 @@ static void run_groups(void *arg, uint32_t thread, uint32_t n_threads) {
     const uint32_t items = v->groups * v->dst->ne[2]; /* no more than 32 bits: groups are fewer than channels */
     HVX_Vector *vtcm = (HVX_Vector *)(void *)(v->vtcm + (size_t)thread * THREAD_VTCM);
     for (uint32_t i = thread; i < items; i += n_threads) {
-        if (v->taps > TILE)
-            run_long_filter(v, i % v->groups, i / v->groups);
+        const uint32_t group = i % v->groups, sequence = i / v->groups;
+        if (v->quads && v->channels - group * TILE >= TILE)
+            run_quads(v, group * TILE, sequence);
+        else if (v->taps > TILE || v->tokens * v->taps <= FEW_PRODUCTS)
+            run_each(v, group, sequence);
         else
-            run_group(v, i % v->groups, i / v->groups, vtcm);
+            run_group(v, group, sequence, vtcm);
     }
 }
 
@@ -122,6 +143,7 @@ uint32_t htp_conv(struct htp_exec *exec) {
     v.channels = v.dst->ne[0];
     v.tokens = v.dst->ne[1];
     v.groups = htp_div_up(v.channels, TILE);
+    v.quads = v.taps == 4 && v.tokens == 1 && v.x->nb[1] == 16 && v.w->nb[1] == 16;
     const uint32_t status = check(exec, &v);
     if (status != HTP_STATUS_OK)
         return status;

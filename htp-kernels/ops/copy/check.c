@@ -90,13 +90,14 @@ static bool form_fits(uint32_t from, uint32_t to, uint32_t form) {
 }
 
 static void all_copies(struct check *c) {
-    static const uint32_t types[] = {HTP_TYPE_F32,  HTP_TYPE_F16, HTP_TYPE_I32,
-                                     HTP_TYPE_I64, HTP_TYPE_Q8_0, HTP_TYPE_Q4_0};
+    static const uint32_t types[] = {HTP_TYPE_F32,  HTP_TYPE_F16,  HTP_TYPE_BF16, HTP_TYPE_I32,   HTP_TYPE_I64,  HTP_TYPE_I16,
+                                     HTP_TYPE_I8,   HTP_TYPE_Q8_0, HTP_TYPE_Q4_0, HTP_TYPE_Q5_1, HTP_TYPE_MXFP4};
+    enum { TYPES = sizeof(types) / sizeof(types[0]) };
     static const uint32_t shapes[][4] = {{1, 1, 1, 1},  {3, 5, 7, 2},   {32, 3, 2, 2},  {64, 40, 3, 1},
                                          {100, 9, 1, 3}, {33, 70, 2, 1}, {256, 2, 3, 1}, {1, 200, 3, 1},
                                          {2, 130, 1, 1}, {96, 65, 1, 2}};
-    for (uint32_t f = 0; f < 6; f++) {
-        for (uint32_t t = 0; t < 6; t++) {
+    for (uint32_t f = 0; f < TYPES; f++) {
+        for (uint32_t t = 0; t < TYPES; t++) {
             const uint32_t from = types[f], to = types[t];
             const bool blocks = htp_type_elements(from) > 1 || htp_type_elements(to) > 1;
             for (uint32_t s = 0; copies(from, to) && s < sizeof(shapes) / sizeof(shapes[0]); s++) {
@@ -117,6 +118,48 @@ static void all_copies(struct check *c) {
                 if (!blocks)
                     copy(c, from, to, n, turned, check_below(CHECK_FORMS), check_below(CHECK_FORMS));
             }
+        }
+    }
+}
+
+/* ---- CPY within memory that both share ---- */
+
+/* shift: bytes from src to dst */
+static void overlap(struct check *c, uint32_t from, uint32_t to, const uint32_t *ne, const uint32_t *to_ne,
+                    uint32_t from_form, uint32_t to_form, int32_t shift) {
+    struct check_tensor memory;
+    struct htp_view src = {.type = from, .layout = HTP_LAYOUT_ROWS}, dst = {.type = to, .layout = HTP_LAYOUT_ROWS};
+    const uint32_t count = ne[0] * ne[1] * ne[2] * ne[3], bytes[4] = {count * 16 + 1024, 1, 1, 1};
+    memcpy(src.ne, ne, sizeof(src.ne));
+    memcpy(dst.ne, to_ne, sizeof(dst.ne));
+    check_strides(from, ne, from_form, src.nb);
+    check_strides(to, to_ne, to_form, dst.nb);
+    check_make(&memory, HTP_TYPE_I8, HTP_LAYOUT_ROWS, bytes, NULL, 0);
+    src.data = memory.view.data + 512;
+    dst.data = src.data + shift;
+    check_fill(&src, 100);
+    struct check_run run;
+    start(&run, HTP_OP_CPY, &memory, &memory);
+    run.exec.src[0] = &src;
+    run.exec.dst = &dst;
+    for (uint32_t i = 0; i < count; i++) {
+        check_convert_row(from, to, memory.before + (address(&dst, place_of(to_ne, i)) - memory.block),
+                          address(&src, place_of(ne, i)), 1);
+    }
+    finish(c, &run, &memory, "cpy onto itself", from, to, ne, from_form, to_form);
+    check_free(&memory);
+}
+
+static void overlaps(struct check *c) {
+    static const uint32_t small[4] = {12, 7, 3, 2}, turned[4] = {7, 12, 2, 3}, large[4] = {100, 300, 1, 1};
+    static const int32_t shifts[] = {0, 4, -4, 128, -128, 388};
+    for (uint32_t i = 0; i < sizeof(shifts) / sizeof(shifts[0]); i++) {
+        overlap(c, HTP_TYPE_F32, HTP_TYPE_F32, large, large, 0, 0, shifts[i]);
+        overlap(c, HTP_TYPE_I16, HTP_TYPE_I16, large, large, 0, 0, shifts[i]);
+        for (uint32_t form = 0; form < CHECK_FORMS; form++) {
+            overlap(c, HTP_TYPE_F32, HTP_TYPE_F32, small, turned, form, check_below(CHECK_FORMS), shifts[i]);
+            overlap(c, HTP_TYPE_F32, HTP_TYPE_F16, small, small, form, form, shifts[i]);
+            overlap(c, HTP_TYPE_F16, HTP_TYPE_F32, small, turned, form, check_below(CHECK_FORMS), shifts[i]);
         }
     }
 }
@@ -204,7 +247,7 @@ static void pad(struct check *c, uint32_t type, const uint32_t *ne, const uint32
 }
 
 static void all_boxes(struct check *c) {
-    static const uint32_t types[] = {HTP_TYPE_F32, HTP_TYPE_F16, HTP_TYPE_I32, HTP_TYPE_I64};
+    static const uint32_t types[] = {HTP_TYPE_F32, HTP_TYPE_F16, HTP_TYPE_I8, HTP_TYPE_I64};
     static const uint32_t shapes[][4] = {{10, 5, 4, 3}, {1, 7, 2, 1}, {33, 3, 1, 2}, {128, 4, 3, 1}};
     static const uint32_t times[][4] = {{1, 1, 1, 1}, {2, 1, 3, 1}, {7, 2, 1, 2}, {130, 1, 1, 1}};
     static const uint32_t pads[][8] = {{0, 1, 0, 1, 0, 0, 0, 0}, {1, 2, 3, 4, 5, 6, 2, 1}, {300, 0, 0, 0, 0, 1, 0, 0}};
@@ -275,6 +318,7 @@ static void refuses(struct check *c) {
 
 void check_copy(struct check *c) {
     all_copies(c);
+    overlaps(c);
     all_boxes(c);
     refuses(c);
 }

@@ -1,7 +1,8 @@
 /*
  * Ops that move elements: CPY, CONT, REPEAT, CONCAT, PAD.
  *
- * This file checks and chooses; flat.c and transpose.c copy whole tensors, box.c the ops that put rows together.
+ * This file checks and chooses; flat.c, transpose.c and overlap.c copy whole tensors, box.c the ops that put rows
+ * together.
  * detail of a failure: 0 sources missing, 16 + operand (0, 1 src, 2 dst) whose type or row is not taken, 32 + dimension
  * whose size does not fit, 48 an argument is wrong, 49 too many elements
  */
@@ -52,6 +53,8 @@ static uint32_t copy_all(struct htp_exec *exec) {
     if (count != dst_count)
         return fail(exec, HTP_STATUS_BAD_OP, 32);
     if (count == 0)
+        return HTP_STATUS_OK;
+    if (grids_overlap(&dst, &src) && copy_overlapping(exec, &dst, &src, count, convert, blocks ? 32 : 1))
         return HTP_STATUS_OK;
     if (same)
         return same_type(exec, &dst, &src, count);

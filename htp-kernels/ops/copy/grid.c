@@ -68,6 +68,9 @@ void units_copy(uint8_t *dst, uint32_t dst_step, const uint8_t *src, uint32_t sr
         return;
     }
     switch (unit) {
+    case 1:
+        COPY_EACH(uint8_t);
+        break;
     case 2:
         COPY_EACH(uint16_t);
         break;

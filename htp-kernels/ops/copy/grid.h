@@ -47,6 +47,15 @@ void copy_flat(struct htp_exec *exec, const struct grid *dst, const struct grid 
  */
 bool copy_transposed(struct htp_exec *exec, const struct grid *dst, const struct grid *src, uint32_t count);
 
+/*
+ * overlap.c: whether one begins before the other ends; and copy_flat for those that do: what is copied are the units as
+ * they were before. Contiguous tensors of one type may be of any size, others have to fit VTCM: false, and nothing is
+ * done, when they do not. Larger ones are copied as if they shared nothing, which views of different columns do not.
+ */
+bool grids_overlap(const struct grid *a, const struct grid *b);
+bool copy_overlapping(struct htp_exec *exec, const struct grid *dst, const struct grid *src, uint32_t count,
+                      htp_row_fn convert, uint32_t elements);
+
 /* How many threads are worth waking for this many bytes, when the work divides into `parts`. */
 static inline uint32_t copy_threads(const struct htp_exec *exec, uint64_t bytes, uint32_t parts) {
     const uint64_t worth = bytes / (32u << 10) + 1;

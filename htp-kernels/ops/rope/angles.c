@@ -1,7 +1,7 @@
 /*
  * Angles as ggml computes them: the first is the position, each further one the one before times theta_scale, in f32.
  * At position 100000 the last place of an angle is 0.008 rad, so nothing but the very same chain of products gives the
- * same angles. It runs on the scalar unit, which rounds as IEEE says: a packet a pair.
+ * same angles. It runs on the scalar unit, which rounds as IEEE says: a packet a pair (rope_chain).
  */
 #include "hvx/divide.h"
 #include "ops/rope/rope.h"
@@ -9,8 +9,6 @@
 #define REDUCTION_LIMIT 205000.0f /* 65535 pi, less what roundings add */
 
 size_t rope_shared_bytes(const struct rope *t) { return 2 * (size_t)t->padded * 4; }
-
-static float magnitude(float f) { return f < 0 ? -f : f; }
 
 /* Smallest factor and whether all are numbers; factors into VTCM, padded. 0: some angle is not finite */
 static float load_factors(struct rope *t) {
@@ -21,7 +19,7 @@ static float load_factors(struct rope *t) {
         if (i < t->pairs) {
             const uint8_t *p = t->factors->data + (size_t)i * t->factors->nb[0];
             __builtin_memcpy(&f, __builtin_assume_aligned(p, 4), 4);
-            const float m = magnitude(f);
+            const float m = __builtin_fabsf(f);
             smallest = m < smallest ? m : smallest;
             valid = valid && f == f;
         }
@@ -32,9 +30,9 @@ static float load_factors(struct rope *t) {
 
 /* The angle of a pair is at most this times the position. */
 static float largest_gain(const struct rope *t) {
-    const float scale = magnitude(t->params.freq_scale), ext = t->params.ext_factor;
+    const float scale = __builtin_fabsf(t->params.freq_scale), ext = t->params.ext_factor;
     const float blend = scale > 1 ? scale : 1;
-    return ext >= 0 && ext <= 1 ? blend : blend * (1 + 2 * magnitude(ext));
+    return ext >= 0 && ext <= 1 ? blend : blend * (1 + 2 * __builtin_fabsf(ext));
 }
 
 /* the chain that sector takes its angle from, in the modes with sections */
@@ -89,61 +87,69 @@ void rope_prepare_angles(struct rope *t, uint8_t *vtcm) {
     if (t->has_sections)
         map_sections(t);
     t->position_limit = REDUCTION_LIMIT * smallest / largest_gain(t);
-    if (magnitude(t->params.theta_scale) > 1 || smallest == 0)
+    if (__builtin_fabsf(t->params.theta_scale) > 1 || smallest == 0)
         t->position_limit = -1;
-}
-
-static void run_chain(float *out, uint32_t count, float angle, float scale) {
-    HVX_ROLLED
-    for (uint32_t i = 0; i < count; i++) {
-        out[i] = angle;
-        angle *= scale;
-    }
-}
-
-static int32_t position(const struct rope *t, uint32_t index) {
-    int32_t p;
-    __builtin_memcpy(&p, __builtin_assume_aligned(t->positions->data + (size_t)index * t->positions->nb[0], 4), 4);
-    return p;
+    t->interpolates = t->params.freq_scale != 1 || t->params.ext_factor != 0;
+    t->is_special = t->has_sections || t->factor != NULL || t->interpolates || t->pairs != t->padded;
 }
 
 static bool section_angles(const struct rope *t, const struct rope_scratch *s, uint32_t token) {
-    int32_t p[ROPE_CHAINS], last = 0;
+    float p[ROPE_CHAINS], last = 0;
     bool small = true, same = t->same_steps, first = true;
     for (uint32_t k = 0; k < ROPE_CHAINS; k++) {
-        p[k] = position(t, token + k * t->src->ne[2]);
+        p[k] = rope_position(t, token + k * t->src->ne[2]);
         if ((t->used_chains >> k & 1) == 0)
             continue;
-        small = small && magnitude((float)p[k]) <= t->position_limit;
+        small = small && __builtin_fabsf(p[k]) <= t->position_limit;
         same = same && (first || p[k] == last);
         last = p[k];
         first = false;
     }
     if (same) { /* text: all positions of a token are the same */
-        run_chain(s->angle, t->pairs, (float)last, t->params.theta_scale);
+        rope_chain(s->angle, t->pairs, last, t->params.theta_scale);
         return small;
     }
     for (uint32_t k = 0; k < ROPE_CHAINS; k++) {
         if (t->used_chains >> k & 1)
-            run_chain(s->chains + k * t->padded, t->pairs, (float)p[k], t->params.theta_scale);
+            rope_chain(s->chains + k * t->padded, t->pairs, p[k], t->params.theta_scale);
     }
     for (uint32_t i = 0; i < t->pairs; i++)
         s->angle[i] = s->chains[t->entry[i]];
     return small;
 }
 
-bool rope_angles(const struct rope *t, const struct rope_scratch *s, uint32_t token) {
-    bool small;
-    if (t->has_sections) {
-        small = section_angles(t, s, token);
-    } else {
-        const float p = (float)position(t, token);
-        small = magnitude(p) <= t->position_limit;
-        run_chain(s->angle, t->pairs, p, t->params.theta_scale);
+static HVX_Vector pair_numbers(uint32_t first) {
+    static const int32_t lanes[HVX_WORDS] __attribute__((aligned(128))) = {
+        0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
+        16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
+    return hvx_i32_to_f32(Q6_Vw_vadd_VwVw(hvx_load_aligned(lanes), hvx_splat_i32((int32_t)first)));
+}
+
+/* Interpolation of positions, YaRN: below the ramp angles stay (in part, ext_factor says) as they are. */
+static void interpolate(const struct rope *t, float *angle) {
+    const struct htp_rope_params *p = &t->params;
+    const HVX_Vector one = hvx_splat_f32(1), zero = hvx_zero();
+    for (uint32_t i = 0; i < t->padded; i += HVX_WORDS) {
+        const HVX_Vector original = hvx_load_aligned(angle + i);
+        HVX_Vector result = hvx_mul_f32(original, hvx_splat_f32(p->freq_scale));
+        if (p->ext_factor != 0) {
+            const HVX_Vector behind = hvx_sub_f32(pair_numbers(i), hvx_splat_f32(p->ramp_low));
+            const HVX_Vector y = Q6_Vsf_vmax_VsfVsf(hvx_mul_f32(behind, hvx_splat_f32(p->ramp_inverse)), zero);
+            const HVX_Vector ramp = Q6_Vsf_vmax_VsfVsf(hvx_sub_f32(one, y), zero);
+            const HVX_Vector mix = hvx_mul_f32(ramp, hvx_splat_f32(p->ext_factor));
+            result = hvx_add_f32(hvx_mul_f32(result, hvx_sub_f32(one, mix)), hvx_mul_f32(original, mix));
+        }
+        hvx_store_aligned(angle + i, result);
     }
+}
+
+bool rope_special_angles(const struct rope *t, const struct rope_scratch *s, uint32_t token) {
+    const bool small = t->has_sections ? section_angles(t, s, token) : rope_plain_angles(t, s, token);
     for (uint32_t i = t->pairs; i < t->padded; i++)
         s->angle[i] = 0;
     for (uint32_t i = 0; t->factor != NULL && i < t->padded; i += HVX_WORDS)
         hvx_store_aligned(s->angle + i, hvx_div_f32(hvx_load_aligned(s->angle + i), hvx_load_aligned(t->factor + i)));
+    if (t->interpolates)
+        interpolate(t, s->angle);
     return small;
 }

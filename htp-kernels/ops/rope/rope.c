@@ -41,17 +41,20 @@ static void run_heads(void *arg, uint32_t thread, uint32_t n_threads) {
     const uint32_t *ne = t->src->ne, rows = ne[1] * ne[2];
     uint32_t i = (uint32_t)((uint64_t)rows * thread / n_threads);
     const uint32_t end = (uint32_t)((uint64_t)rows * (thread + 1) / n_threads);
+    uint32_t token = i / ne[1], head = i % ne[1];
     while (i < end) {
-        const uint32_t token = i / ne[1], head = i % ne[1], heads = htp_min_u32(ne[1] - head, end - i);
-        rope_table(t, &s, rope_angles(t, &s, token));
+        const uint32_t heads = htp_min_u32(ne[1] - head, end - i);
+        rope_table(t, &s, token);
         for (uint32_t i3 = 0; i3 < ne[3]; i3++) {
             const uint8_t *x = htp_row(t->src, head, token, i3);
             uint8_t *y = htp_row(t->dst, head, token, i3);
             rope_rotate(t, &s, x, y, t->src->nb[1], t->dst->nb[1], heads);
-            if (!t->in_place)
+            if (t->has_others)
                 copy_others(t, x, y, heads);
         }
         i += heads;
+        token++;
+        head = 0;
     }
 }
 
@@ -115,7 +118,7 @@ static void describe(struct rope *t) {
     t->first = (uint32_t)p->offset * t->size;
     t->distance = (p->mode == HTP_ROPE_NORMAL ? 1 : t->pairs) * t->size;
     t->rotated = 2 * t->pairs * t->size;
-    t->in_place = same_place(t->src, t->dst);
+    t->has_others = !same_place(t->src, t->dst) && (t->first != 0 || t->rotated != t->src->ne[0] * t->size);
     const uint32_t inside = p->mode == HTP_ROPE_NORMAL ? t->first : t->first | t->distance;
     t->aligned = is_aligned(t->src) && is_aligned(t->dst) && inside % HVX_BYTES == 0;
 }

@@ -31,7 +31,7 @@ struct rope {
     uint32_t first;    /* bytes in front of the first rotated element of a row */
     uint32_t distance; /* bytes between the elements of a pair */
     uint32_t rotated;  /* bytes of all rotated elements */
-    bool in_place;
+    bool has_others;   /* elements that are not rotated have to be copied */
     bool aligned;      /* every vector of a row, whole steps only, is on a 128-byte boundary */
 
     /* angles.c */
@@ -41,6 +41,8 @@ struct rope {
     uint32_t *entry;       /* with sections: where in the chains of a token an entry comes from */
     float *factor;         /* frequency factors, padded with 1; NULL: none */
     float position_limit;  /* |position| up to which table.c's own reduction holds */
+    bool is_special;       /* there is more to an angle than a position times a power of theta_scale, or padding */
+    bool interpolates;
 };
 
 /* Memory of a thread, all in VTCM and padded. */
@@ -51,16 +53,39 @@ struct rope_scratch {
     uint32_t *flip;
 };
 
+HVX_INLINE float rope_position(const struct rope *t, uint32_t index) {
+    int32_t p;
+    __builtin_memcpy(&p, __builtin_assume_aligned(t->positions->data + (size_t)index * t->positions->nb[0], 4), 4);
+    return (float)p;
+}
+
+HVX_INLINE void rope_chain(float *out, uint32_t count, float angle, float scale) {
+    HVX_ROLLED
+    for (uint32_t i = 0; i < count; i++) {
+        out[i] = angle;
+        angle *= scale;
+    }
+}
+
 /* bytes of VTCM that all threads share, and that each thread needs */
 size_t rope_shared_bytes(const struct rope *t);
 size_t rope_thread_bytes(const struct rope *t);
 
 /* Fills in the second part of t, with `vtcm` as memory for it. */
 void rope_prepare_angles(struct rope *t, uint8_t *vtcm);
-/* Angles of a token before interpolation, divided by the frequency factors. True: all are within position_limit. */
-bool rope_angles(const struct rope *t, const struct rope_scratch *s, uint32_t token);
-/* cosine and sine from angle, times the magnitude; small: what rope_angles said */
-void rope_table(const struct rope *t, const struct rope_scratch *s, bool small);
+/*
+ * The angles of a token. True: all of them are small enough for table.c's own reduction. The second function is for ops
+ * that are not special.
+ */
+bool rope_special_angles(const struct rope *t, const struct rope_scratch *s, uint32_t token);
+HVX_INLINE bool rope_plain_angles(const struct rope *t, const struct rope_scratch *s, uint32_t token) {
+    const float p = rope_position(t, token);
+    rope_chain(s->angle, t->pairs, p, t->params.theta_scale);
+    return __builtin_fabsf(p) <= t->position_limit;
+}
+
+/* angles of a token, and their cosines and sines times the magnitude */
+void rope_table(const struct rope *t, const struct rope_scratch *s, uint32_t token);
 /*
  * |angle| = k * pi + remainder for every f32: remainder with 29 fraction bits, |remainder| <= pi/2; the lowest bit of k
  * in the highest bit of flip. Infinities and NaN give a remainder of 0.

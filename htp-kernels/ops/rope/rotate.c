@@ -1,9 +1,11 @@
 /*
- * Rotation: (a, b) becomes (a cos - b sin, a sin + b cos). For each step of pairs, all heads: cosines and sines stay in
- * registers. NORMAL has pairs side by side; f32 is dealt to vectors of a and of b, f16 comes that way from the
+ * Rotation: (a, b) becomes (a cos - b sin, a sin + b cos). For one or two steps of pairs, all heads: cosines and sines
+ * stay in registers. NORMAL has pairs side by side; f32 is dealt to vectors of a and of b, f16 comes that way from the
  * conversion. In the other modes a and b are apart. The incomplete step at the end reads and writes its own bytes only.
  */
 #include "ops/rope/rope.h"
+
+enum kind { APART_F32, NEIGHBOURS_F32, APART_F16, NEIGHBOURS_F16 };
 
 struct rows {
     const uint8_t *x;
@@ -11,9 +13,30 @@ struct rows {
     uint32_t x_step, y_step, count;
 };
 
+/* a step of the table: one vector of f32 each, two for APART_F16 */
+struct angles {
+    HVX_Vector c[2], s[2];
+};
+
+/* where a step of a head is in its row: two vectors */
+struct step {
+    uint32_t second;   /* bytes from the first of its vectors to the second one */
+    uint32_t bytes[2]; /* of each; 128 but for the last step */
+};
+
 struct turned {
     HVX_Vector a, b;
 };
+
+/* of a step, qf32; two for APART_F16 */
+struct result {
+    struct turned t[2];
+};
+
+HVX_INLINE uint32_t kind_pairs(enum kind kind) { return kind == APART_F16 ? HVX_HALVES : HVX_WORDS; }
+HVX_INLINE uint32_t kind_bytes(enum kind kind) { return kind == NEIGHBOURS_F32 ? 2 * HVX_BYTES : HVX_BYTES; }
+
+/* ---- a step of one head ---- */
 
 /* f32 in, qf32 out */
 HVX_INLINE struct turned turn_qf32(HVX_Vector a, HVX_Vector b, HVX_Vector c, HVX_Vector s) {
@@ -21,18 +44,55 @@ HVX_INLINE struct turned turn_qf32(HVX_Vector a, HVX_Vector b, HVX_Vector c, HVX
                            hvx_add_qf32(hvx_mul_f32_qf32(a, s), hvx_mul_f32_qf32(b, c))};
 }
 
-HVX_INLINE struct turned turn(HVX_Vector a, HVX_Vector b, HVX_Vector c, HVX_Vector s) {
-    const struct turned t = turn_qf32(a, b, c, s);
-    return (struct turned){hvx_qf32_to_f32(t.a), hvx_qf32_to_f32(t.b)};
+/* a, b: as they are in memory */
+HVX_INLINE struct result turn(enum kind kind, HVX_Vector a, HVX_Vector b, const struct angles *w) {
+    struct result r;
+    if (kind == APART_F16) {
+        const HVX_VectorPair wide_a = hvx_f16_to_f32_in_order(a), wide_b = hvx_f16_to_f32_in_order(b);
+        a = Q6_V_lo_W(wide_a);
+        b = Q6_V_lo_W(wide_b);
+        r.t[1] = turn_qf32(Q6_V_hi_W(wide_a), Q6_V_hi_W(wide_b), w->c[1], w->s[1]);
+    } else if (kind != APART_F32) {
+        const HVX_VectorPair in = kind == NEIGHBOURS_F32 ? hvx_deal_words(a, b) : hvx_f16_to_f32(a);
+        a = Q6_V_lo_W(in);
+        b = Q6_V_hi_W(in);
+    }
+    r.t[0] = turn_qf32(a, b, w->c[0], w->s[0]);
+    if (kind != APART_F16)
+        r.t[1] = r.t[0];
+    return r;
 }
 
-/* up to 128 bytes */
+/* 64 f16 in order, rounded once */
+HVX_INLINE HVX_Vector narrow(HVX_Vector first, HVX_Vector last) {
+    return Q6_Vh_vdeal_Vh(Q6_Vhf_equals_Wqf32(Q6_W_vcombine_VV(last, first)));
+}
+
+/* as it goes to memory */
+HVX_INLINE struct turned finish(enum kind kind, const struct result *r) {
+    if (kind == APART_F16)
+        return (struct turned){narrow(r->t[0].a, r->t[1].a), narrow(r->t[0].b, r->t[1].b)};
+    if (kind == NEIGHBOURS_F16)
+        return (struct turned){Q6_Vhf_equals_Wqf32(Q6_W_vcombine_VV(r->t[0].b, r->t[0].a)), hvx_zero()};
+    const struct turned t = {hvx_qf32_to_f32(r->t[0].a), hvx_qf32_to_f32(r->t[0].b)};
+    if (kind == APART_F32)
+        return t;
+    const HVX_VectorPair out = hvx_interleave_words(t.a, t.b);
+    return (struct turned){Q6_V_lo_W(out), Q6_V_hi_W(out)};
+}
+
+/* ---- memory: up to 128 bytes ---- */
+
 HVX_INLINE HVX_Vector load(bool aligned, const uint8_t *p, uint32_t bytes) {
+    if (bytes == 0)
+        return hvx_zero();
     if (bytes < HVX_BYTES)
         return hvx_load_bytes(p, bytes);
     return aligned ? hvx_load_aligned(p) : hvx_load(p);
 }
 HVX_INLINE void store(bool aligned, uint8_t *p, uint32_t bytes, HVX_Vector v) {
+    if (bytes == 0)
+        return;
     if (bytes < HVX_BYTES)
         hvx_store_bytes(p, bytes, v);
     else if (aligned)
@@ -41,128 +101,154 @@ HVX_INLINE void store(bool aligned, uint8_t *p, uint32_t bytes, HVX_Vector v) {
         hvx_store(p, v);
 }
 
-/* ---- f32 ---- */
+/* ---- a step, or two, of all heads ---- */
 
-/* up to 32 pairs: bytes of each side */
-HVX_INLINE void apart_f32(const struct rows *r, uint32_t first, uint32_t distance, uint32_t bytes, HVX_Vector c,
-                          HVX_Vector s, bool aligned) {
-    const uint8_t *x = r->x + first;
-    uint8_t *y = r->y + first;
-    HVX_UNROLL_COUNT(2)
-    for (uint32_t h = r->count; h > 0; h--, x += r->x_step, y += r->y_step) {
-        const struct turned t = turn(load(aligned, x, bytes), load(aligned, x + distance, bytes), c, s);
-        store(aligned, y, bytes, t.a);
-        store(aligned, y + distance, bytes, t.b);
+/* what is the same for all heads, constants but for p and w; steps: 1 or 2 */
+struct task {
+    enum kind kind;
+    bool aligned;
+    uint32_t steps;
+    struct step p;
+    struct angles w[2];
+};
+
+HVX_INLINE void load_and_turn(const struct task *t, const uint8_t *x, struct result *r) {
+    HVX_UNROLL
+    for (uint32_t i = 0; i < t->steps; i++, x += kind_bytes(t->kind)) {
+        const HVX_Vector a = load(t->aligned, x, t->p.bytes[0]);
+        r[i] = turn(t->kind, a, load(t->aligned, x + t->p.second, t->p.bytes[1]), &t->w[i]);
     }
 }
 
-/* up to 32 pairs: bytes of all, more than 128 in the second vector */
-HVX_INLINE void neighbours_f32(const struct rows *r, uint32_t first, uint32_t bytes, HVX_Vector c, HVX_Vector s,
-                               bool aligned) {
-    const uint32_t low = bytes < HVX_BYTES ? bytes : HVX_BYTES, high = bytes - low;
-    const uint8_t *x = r->x + first;
-    uint8_t *y = r->y + first;
-    HVX_UNROLL_COUNT(2)
-    for (uint32_t h = r->count; h > 0; h--, x += r->x_step, y += r->y_step) {
-        const HVX_Vector last = high == 0 ? hvx_zero() : load(aligned, x + HVX_BYTES, high);
-        const HVX_VectorPair in = hvx_deal_words(load(aligned, x, low), last);
-        const struct turned t = turn(Q6_V_lo_W(in), Q6_V_hi_W(in), c, s);
-        const HVX_VectorPair out = hvx_interleave_words(t.a, t.b);
-        store(aligned, y, low, Q6_V_lo_W(out));
-        if (high != 0)
-            store(aligned, y + HVX_BYTES, high, Q6_V_hi_W(out));
+HVX_INLINE void finish_and_store(const struct task *t, uint8_t *y, const struct result *r) {
+    HVX_UNROLL
+    for (uint32_t i = 0; i < t->steps; i++, y += kind_bytes(t->kind)) {
+        const struct turned v = finish(t->kind, &r[i]);
+        store(t->aligned, y, t->p.bytes[0], v.a);
+        store(t->aligned, y + t->p.second, t->p.bytes[1], v.b);
     }
 }
 
-/* ---- f16: rounded once ---- */
+/*
+ * To the compiler x and y may overlap, as they do in place, so that it loads nothing ahead of a store. Hence each head
+ * is loaded before the one in front of it is stored, and there is always work for all pipes.
+ */
+struct between {
+    const uint8_t *x;
+    uint8_t *y;
+    struct result last[2]; /* of the head at x, not stored yet */
+};
 
-/* up to 64 pairs: bytes of each side */
-HVX_INLINE void apart_f16(const struct rows *r, uint32_t first, uint32_t distance, uint32_t bytes, const float *c,
-                          const float *s) {
-    const HVX_Vector c0 = hvx_load_aligned(c), c1 = hvx_load_aligned(c + HVX_WORDS);
-    const HVX_Vector s0 = hvx_load_aligned(s), s1 = hvx_load_aligned(s + HVX_WORDS);
-    const uint8_t *x = r->x + first;
-    uint8_t *y = r->y + first;
+HVX_INLINE void next_head(const struct task *t, struct between *b, uint32_t x_step, uint32_t y_step) {
+    struct result next[2];
+    b->x += x_step;
+    load_and_turn(t, b->x, next);
+    finish_and_store(t, b->y, b->last);
+    b->y += y_step;
+    HVX_UNROLL
+    for (uint32_t i = 0; i < t->steps; i++)
+        b->last[i] = next[i];
+}
+
+HVX_INLINE void rotate_heads(const struct task *t, const struct rows *r) {
+    const uint32_t x_step = r->x_step, y_step = r->y_step;
+    struct between b = {.x = r->x, .y = r->y};
+    load_and_turn(t, b.x, b.last);
+    if (t->aligned && (t->kind == APART_F32 || t->kind == NEIGHBOURS_F32)) {
+        HVX_UNROLL_COUNT(2)
+        for (uint32_t h = r->count; h > 1; h--)
+            next_head(t, &b, x_step, y_step);
+    } else {
+        HVX_ROLLED
+        for (uint32_t h = r->count; h > 1; h--)
+            next_head(t, &b, x_step, y_step);
+    }
+    finish_and_store(t, b.y, b.last);
+}
+
+/* pairs: whole vectors full, or what is left for the last step */
+HVX_INLINE struct step step_of(enum kind kind, uint32_t distance, uint32_t pairs) {
+    const uint32_t bytes = pairs * kind_bytes(kind) / kind_pairs(kind);
+    if (kind == NEIGHBOURS_F16)
+        return (struct step){0, {bytes, 0}};
+    if (kind != NEIGHBOURS_F32)
+        return (struct step){distance, {bytes, bytes}};
+    const uint32_t first = bytes < HVX_BYTES ? bytes : HVX_BYTES;
+    return (struct step){HVX_BYTES, {first, bytes - first}};
+}
+
+HVX_INLINE struct angles load_angles(enum kind kind, const float *cosine, const float *sine) {
+    const HVX_Vector *c = (const HVX_Vector *)(const void *)cosine, *s = (const HVX_Vector *)(const void *)sine;
+    const uint32_t last = kind == APART_F16 ? 1 : 0;
+    return (struct angles){{c[0], c[last]}, {s[0], s[last]}};
+}
+
+HVX_INLINE void rotate(enum kind kind, bool aligned, uint32_t steps, const struct rows *r, const float *cosine,
+                       const float *sine, uint32_t distance, uint32_t pairs) {
+    struct task t = {.kind = kind, .aligned = aligned, .steps = steps, .p = step_of(kind, distance, pairs)};
+    t.w[0] = t.w[1] = load_angles(kind, cosine, sine);
+    if (steps == 2)
+        t.w[1] = load_angles(kind, cosine + kind_pairs(kind), sine + kind_pairs(kind));
+    rotate_heads(&t, r);
+}
+
+/* ---- functions of their own, which keeps registers free ---- */
+
+/* distance: bytes between the elements of a pair; pairs: of an incomplete step */
+typedef void rotate_fn(const struct rows *r, const float *cosine, const float *sine, uint32_t distance, uint32_t pairs);
+
+#define DEFINE_ROTATE(name, kind, aligned, steps, step_pairs)                                                           \
+    static HVX_NOINLINE void name(const struct rows *r, const float *cosine, const float *sine, uint32_t distance,     \
+                                  uint32_t pairs) {                                                                     \
+        (void)pairs;                                                                                                    \
+        rotate(kind, aligned, steps, r, cosine, sine, distance, step_pairs);                                            \
+    }
+#define DEFINE_ROTATES(name, kind)                                                          \
+    DEFINE_ROTATE(name##_part, kind, false, 1, pairs)                                       \
+    DEFINE_ROTATE(name##_one, kind, false, 1, kind_pairs(kind))                             \
+    DEFINE_ROTATE(name##_two, kind, false, 2, kind_pairs(kind))                             \
+    DEFINE_ROTATE(name##_two_aligned, kind, true, 2, kind_pairs(kind))                      \
+    static void name(const struct rope *t, const struct rope_scratch *s, struct rows *r) {  \
+        rotate_fn *const two = t->aligned ? name##_two_aligned : name##_two;                \
+        rotate_steps(kind, t, s, r, name##_part, name##_one, two);                          \
+    }
+
+/* r moves along */
+HVX_INLINE void rotate_steps(enum kind kind, const struct rope *t, const struct rope_scratch *s, struct rows *r,
+                             rotate_fn *part, rotate_fn *one, rotate_fn *two) {
+    const uint32_t pairs = kind_pairs(kind), bytes = kind_bytes(kind), distance = t->distance;
+    const float *cosine = s->cosine, *sine = s->sine;
+    uint32_t left = t->pairs;
     HVX_ROLLED
-    for (uint32_t h = r->count; h > 0; h--, x += r->x_step, y += r->y_step) {
-        const HVX_VectorPair a = hvx_f16_to_f32_in_order(load(false, x, bytes));
-        const HVX_VectorPair b = hvx_f16_to_f32_in_order(load(false, x + distance, bytes));
-        const struct turned t0 = turn_qf32(Q6_V_lo_W(a), Q6_V_lo_W(b), c0, s0);
-        const struct turned t1 = turn_qf32(Q6_V_hi_W(a), Q6_V_hi_W(b), c1, s1);
-        store(false, y, bytes, Q6_Vh_vdeal_Vh(Q6_Vhf_equals_Wqf32(Q6_W_vcombine_VV(t1.a, t0.a))));
-        store(false, y + distance, bytes, Q6_Vh_vdeal_Vh(Q6_Vhf_equals_Wqf32(Q6_W_vcombine_VV(t1.b, t0.b))));
+    for (; left >= 2 * pairs; left -= 2 * pairs, r->x += 2 * bytes, r->y += 2 * bytes) {
+        two(r, cosine, sine, distance, left);
+        cosine += 2 * pairs;
+        sine += 2 * pairs;
     }
-}
-
-/* up to 32 pairs: bytes of all */
-HVX_INLINE void neighbours_f16(const struct rows *r, uint32_t first, uint32_t bytes, HVX_Vector c, HVX_Vector s) {
-    const uint8_t *x = r->x + first;
-    uint8_t *y = r->y + first;
-    HVX_ROLLED
-    for (uint32_t h = r->count; h > 0; h--, x += r->x_step, y += r->y_step) {
-        const HVX_VectorPair in = hvx_f16_to_f32(load(false, x, bytes));
-        const struct turned t = turn_qf32(Q6_V_lo_W(in), Q6_V_hi_W(in), c, s);
-        store(false, y, bytes, Q6_Vhf_equals_Wqf32(Q6_W_vcombine_VV(t.b, t.a)));
+    if (left >= pairs) {
+        one(r, cosine, sine, distance, left);
+        left -= pairs;
+        r->x += bytes;
+        r->y += bytes;
+        cosine += pairs;
+        sine += pairs;
     }
+    if (left != 0)
+        part(r, cosine, sine, distance, left);
 }
-
-/* ---- all steps of a row ---- */
-
-static HVX_NOINLINE void rotate_apart_f32(const struct rope *t, const struct rope_scratch *s, const struct rows *r) {
-    for (uint32_t i = 0; i < t->pairs; i += HVX_WORDS) {
-        const HVX_Vector c = hvx_load_aligned(s->cosine + i), n = hvx_load_aligned(s->sine + i);
-        const uint32_t first = t->first + 4 * i, left = t->pairs - i;
-        if (left < HVX_WORDS)
-            apart_f32(r, first, t->distance, 4 * left, c, n, false);
-        else if (t->aligned)
-            apart_f32(r, first, t->distance, HVX_BYTES, c, n, true);
-        else
-            apart_f32(r, first, t->distance, HVX_BYTES, c, n, false);
-    }
-}
-
-static HVX_NOINLINE void rotate_neighbours_f32(const struct rope *t, const struct rope_scratch *s,
-                                               const struct rows *r) {
-    for (uint32_t i = 0; i < t->pairs; i += HVX_WORDS) {
-        const HVX_Vector c = hvx_load_aligned(s->cosine + i), n = hvx_load_aligned(s->sine + i);
-        const uint32_t first = t->first + 8 * i, left = t->pairs - i;
-        if (left < HVX_WORDS)
-            neighbours_f32(r, first, 8 * left, c, n, false);
-        else if (t->aligned)
-            neighbours_f32(r, first, 2 * HVX_BYTES, c, n, true);
-        else
-            neighbours_f32(r, first, 2 * HVX_BYTES, c, n, false);
-    }
-}
-
-static HVX_NOINLINE void rotate_apart_f16(const struct rope *t, const struct rope_scratch *s, const struct rows *r) {
-    for (uint32_t i = 0; i < t->pairs; i += HVX_HALVES) {
-        const uint32_t first = t->first + 2 * i, left = t->pairs - i;
-        if (left < HVX_HALVES)
-            apart_f16(r, first, t->distance, 2 * left, s->cosine + i, s->sine + i);
-        else
-            apart_f16(r, first, t->distance, HVX_BYTES, s->cosine + i, s->sine + i);
-    }
-}
-
-static HVX_NOINLINE void rotate_neighbours_f16(const struct rope *t, const struct rope_scratch *s,
-                                               const struct rows *r) {
-    for (uint32_t i = 0; i < t->pairs; i += HVX_WORDS) {
-        const HVX_Vector c = hvx_load_aligned(s->cosine + i), n = hvx_load_aligned(s->sine + i);
-        const uint32_t first = t->first + 4 * i, left = t->pairs - i;
-        if (left < HVX_WORDS)
-            neighbours_f16(r, first, 4 * left, c, n);
-        else
-            neighbours_f16(r, first, HVX_BYTES, c, n);
-    }
-}
+DEFINE_ROTATES(apart_f32, APART_F32)
+DEFINE_ROTATES(neighbours_f32, NEIGHBOURS_F32)
+DEFINE_ROTATES(apart_f16, APART_F16)
+DEFINE_ROTATES(neighbours_f16, NEIGHBOURS_F16)
+#undef DEFINE_ROTATES
+#undef DEFINE_ROTATE
 
 void rope_rotate(const struct rope *t, const struct rope_scratch *s, const uint8_t *x, uint8_t *y, uint32_t x_step,
                  uint32_t y_step, uint32_t heads) {
-    const struct rows rows = {x, y, x_step, y_step, heads};
+    struct rows rows = {x + t->first, y + t->first, x_step, y_step, heads};
     const bool neighbours = t->params.mode == HTP_ROPE_NORMAL;
     if (t->size == 4)
-        (neighbours ? rotate_neighbours_f32 : rotate_apart_f32)(t, s, &rows);
+        (neighbours ? neighbours_f32 : apart_f32)(t, s, &rows);
     else
-        (neighbours ? rotate_neighbours_f16 : rotate_apart_f16)(t, s, &rows);
+        (neighbours ? neighbours_f16 : apart_f16)(t, s, &rows);
 }

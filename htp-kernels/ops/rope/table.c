@@ -56,37 +56,13 @@ HVX_INLINE void cosine_and_sine(struct reduced r, HVX_Vector sign, HVX_Vector ma
     const HVX_Vector x = hvx_mul_f32_qf32(hvx_wide_i32_to_f32(r.remainder), hvx_splat_f32(0x1p-29f));
     const HVX_Vector square = hvx_mul_qf32(x, x);
     const HVX_Vector c = hvx_mul_qf32(polynomial(cosine_terms, square), magnitude_qf32);
-    const HVX_Vector s = hvx_mul_qf32(hvx_mul_qf32(polynomial(sine_terms, square), x), magnitude_qf32);
+    const HVX_Vector s = hvx_mul_qf32(polynomial(sine_terms, square), hvx_mul_qf32(x, magnitude_qf32));
     *cosine = Q6_V_vxor_VV(hvx_qf32_to_f32(c), r.flip);
     *sine = Q6_V_vxor_VV(hvx_qf32_to_f32(s), Q6_V_vxor_VV(r.flip, sign));
 }
 
-static HVX_Vector pair_numbers(uint32_t first) {
-    static const int32_t lanes[HVX_WORDS] __attribute__((aligned(128))) = {
-        0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
-        16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
-    return hvx_i32_to_f32(Q6_Vw_vadd_VwVw(hvx_load_aligned(lanes), hvx_splat_i32((int32_t)first)));
-}
-
-/* Interpolation of positions, YaRN: below the ramp angles stay (in part, ext_factor says) as they are. */
-static void interpolate(const struct rope *t, float *angle) {
-    const struct htp_rope_params *p = &t->params;
-    const HVX_Vector one = hvx_splat_f32(1), zero = hvx_zero();
-    for (uint32_t i = 0; i < t->padded; i += HVX_WORDS) {
-        const HVX_Vector original = hvx_load_aligned(angle + i);
-        HVX_Vector result = hvx_mul_f32(original, hvx_splat_f32(p->freq_scale));
-        if (p->ext_factor != 0) {
-            const HVX_Vector behind = hvx_sub_f32(pair_numbers(i), hvx_splat_f32(p->ramp_low));
-            const HVX_Vector y = Q6_Vsf_vmax_VsfVsf(hvx_mul_f32(behind, hvx_splat_f32(p->ramp_inverse)), zero);
-            const HVX_Vector ramp = Q6_Vsf_vmax_VsfVsf(hvx_sub_f32(one, y), zero);
-            const HVX_Vector mix = hvx_mul_f32(ramp, hvx_splat_f32(p->ext_factor));
-            result = hvx_add_f32(hvx_mul_f32(result, hvx_sub_f32(one, mix)), hvx_mul_f32(original, mix));
-        }
-        hvx_store_aligned(angle + i, result);
-    }
-}
-
-static void large_table(const struct rope *t, const struct rope_scratch *s, HVX_Vector magnitude) {
+static HVX_NOINLINE void large_table(const struct rope *t, const struct rope_scratch *s) {
+    const HVX_Vector magnitude = hvx_f32_to_qf32(hvx_splat_f32(t->params.magnitude));
     rope_reduce(s->angle, t->padded, s->remainder, s->flip);
     for (uint32_t i = 0; i < t->padded; i += HVX_WORDS) {
         const struct reduced r = {hvx_load_aligned(s->remainder + i), hvx_load_aligned(s->flip + i)};
@@ -102,24 +78,42 @@ static void large_table(const struct rope *t, const struct rope_scratch *s, HVX_
     }
 }
 
-void rope_table(const struct rope *t, const struct rope_scratch *s, bool small) {
-    const HVX_Vector magnitude = hvx_f32_to_qf32(hvx_splat_f32(t->params.magnitude));
-    if (t->params.freq_scale != 1 || t->params.ext_factor != 0)
-        interpolate(t, s->angle);
+/*
+ * ROPE_STEP entries. A function of its own, so that the rare cases cost no registers, and without a loop: constants are
+ * made where they are needed, instead of being kept in memory for a second round that most heads do not have.
+ */
+static HVX_NOINLINE void small_step(const float *angle, float *cosine, float *sine, float magnitude) {
+    const HVX_Vector m = hvx_f32_to_qf32(hvx_splat_f32(magnitude));
+    HVX_Vector a[2], c[2], n[2];
+    HVX_UNROLL
+    for (uint32_t i = 0; i < 2; i++)
+        a[i] = hvx_load_aligned(angle + i * HVX_WORDS);
+    HVX_UNROLL
+    for (uint32_t i = 0; i < 2; i++) {
+        const HVX_Vector size = Q6_V_vand_VV(a[i], hvx_splat_i32(0x7fffffff));
+        cosine_and_sine(reduce(size), Q6_V_vxor_VV(a[i], size), m, &c[i], &n[i]);
+    }
+    HVX_UNROLL
+    for (uint32_t i = 0; i < 2; i++) {
+        hvx_store_aligned(cosine + i * HVX_WORDS, c[i]);
+        hvx_store_aligned(sine + i * HVX_WORDS, n[i]);
+    }
+}
+
+void rope_table(const struct rope *t, const struct rope_scratch *s, uint32_t token) {
+    const bool small = t->is_special ? rope_special_angles(t, s, token) : rope_plain_angles(t, s, token);
     if (!small) {
-        large_table(t, s, magnitude);
+        large_table(t, s);
         return;
     }
+    const float *angle = s->angle;
+    float *cosine = s->cosine, *sine = s->sine;
     HVX_ROLLED
-    for (uint32_t i = 0; i < t->padded; i += 2 * HVX_WORDS) {
-        HVX_UNROLL
-        for (uint32_t k = i; k < i + 2 * HVX_WORDS; k += HVX_WORDS) {
-            const HVX_Vector angle = hvx_load_aligned(s->angle + k);
-            const HVX_Vector size = Q6_V_vand_VV(angle, hvx_splat_i32(0x7fffffff));
-            HVX_Vector c, n;
-            cosine_and_sine(reduce(size), Q6_V_vxor_VV(angle, size), magnitude, &c, &n);
-            hvx_store_aligned(s->cosine + k, c);
-            hvx_store_aligned(s->sine + k, n);
-        }
+    for (uint32_t left = t->padded; left > ROPE_STEP; left -= ROPE_STEP) {
+        small_step(angle, cosine, sine, t->params.magnitude);
+        angle += ROPE_STEP;
+        cosine += ROPE_STEP;
+        sine += ROPE_STEP;
     }
+    small_step(angle, cosine, sine, t->params.magnitude);
 }

@@ -2,8 +2,8 @@
  * Softmax of one row in three passes, 64 elements a step.
  *
  *   scores   t = x * scale + mask into `work`, and the largest. Without a mask t is x, which stays where it is.
- *   powers   2^((t - largest) * factor) into `work`, and their sum
- *   divide   work / sum into y
+ *   powers   -2^((t - largest) * factor) into `work`, and their sum
+ *   divide   work / sum into y: there the signs are lost
  *
  * No float infinity and no NaN enters float instructions, as the hardware's internal formats have none: where the mask
  * is -infinity, a large negative number is added instead. It drowns every score, and the power is exactly zero. That
@@ -33,6 +33,11 @@ HVX_INLINE void store(bool aligned, uint8_t *p, HVX_Vector v) {
         hvx_store_aligned(p, v);
     else
         hvx_store(p, v);
+}
+
+/* NULL is */
+HVX_INLINE bool are_aligned(const void *p, const void *q, const void *r) {
+    return ((uintptr_t)p | (uintptr_t)q | (uintptr_t)r) % HVX_BYTES == 0;
 }
 
 /* one of the two vectors of an incomplete block, 1..63 elements; zero behind the end */
@@ -67,8 +72,6 @@ HVX_INLINE HVX_Vector widen_range(HVX_Vector range, HVX_Vector halves) {
 HVX_INLINE HVX_Vector widen_range_f32(HVX_Vector range, HVX_Vector a, HVX_Vector b) {
     return widen_range(range, Q6_Vh_vshuffo_VhVh(b, a));
 }
-#define RANGE_OF_BITS(bits) ((uint32_t)(bits) << 1 >> 16)
-#define RANGE_FINITE 0xfeffu        /* f32 */
 #define RANGE_FINITE_F16 0xf7ffu    /* f16 */
 #define RANGE_MASK_F32 0x9cdcu      /* f32 1e9 */
 
@@ -120,44 +123,74 @@ HVX_INLINE uint32_t lane_0(HVX_Vector v) {
     return words[0];
 }
 
-/* largest half-word of a range */
-HVX_INLINE uint32_t reduce_range(HVX_Vector v) {
+/* not zero where a range is above its limit */
+HVX_INLINE HVX_Vector beyond(HVX_Vector range, uint32_t limit) {
+    const HVX_Vector l = Q6_Vh_vsplat_R((int32_t)limit);
+    return Q6_V_vxor_VV(Q6_Vuh_vmax_VuhVuh(range, l), l);
+}
+
+HVX_INLINE bool any_bit(HVX_Vector v) {
     HVX_UNROLL
-    for (int32_t bytes = 64; bytes >= 2; bytes /= 2)
-        v = Q6_Vuh_vmax_VuhVuh(v, Q6_V_vror_VR(v, bytes));
-    return lane_0(v) & 0xffffu;
+    for (int32_t bytes = 64; bytes >= 4; bytes /= 2)
+        v = Q6_V_vor_VV(v, Q6_V_vror_VR(v, bytes));
+    return lane_0(v) != 0;
+}
+
+/*
+ * The whole blocks. x and mask are not what is written, and functions of their own say so to the compiler: blocks overlap
+ * in the schedule, which doubles the speed.
+ */
+HVX_INLINE void block_scores(const uint8_t *restrict x, const uint8_t *restrict mask, uint8_t *restrict work,
+                             uint32_t blocks, HVX_Vector scale, struct state *state, uint32_t kind, bool aligned) {
+    const uint32_t mask_bytes = kind == MASK_F16 ? HVX_BYTES : 2 * HVX_BYTES;
+    struct state s = *state;
+    HVX_UNROLL_COUNT(8)
+    for (uint32_t i = 0; i < blocks; i++) {
+        const uint8_t *from = x + 2 * HVX_BYTES * i, *m = mask + mask_bytes * i;
+        uint8_t *to = work + 2 * HVX_BYTES * i;
+        const HVX_Vector m0 = kind == NO_MASK ? hvx_zero() : load(aligned, m);
+        const HVX_Vector m1 = kind == MASK_F32 ? load(aligned, m + HVX_BYTES) : hvx_zero();
+        const struct pair t = score(&s, kind, load(aligned, from), load(aligned, from + HVX_BYTES), m0, m1, scale);
+        keep_largest(&s, t);
+        if (kind != NO_MASK) {
+            store(aligned, to, t.first);
+            store(aligned, to + HVX_BYTES, t.last);
+        }
+    }
+    *state = s;
+}
+
+/* the incomplete block; lanes behind its end get the lowest score */
+HVX_INLINE void tail_scores(const uint8_t *x, const uint8_t *mask, uint32_t elements, HVX_Vector scale, struct state *s,
+                            uint32_t kind, HVX_Vector *out) {
+    const HVX_Vector lowest = hvx_splat_f32(-FLT_MAX);
+    HVX_Vector m = hvx_zero(), n = hvx_zero();
+    if (kind == MASK_F16)
+        m = hvx_load_bytes(mask, 2 * elements);
+    if (kind == MASK_F32) {
+        m = load_tail(mask, elements, 0);
+        n = load_tail(mask, elements, 1);
+    }
+    const struct pair t = score(s, kind, load_tail(x, elements, 0), load_tail(x, elements, 1), m, n, scale);
+    const struct pair inside = {Q6_V_vmux_QVV(tail_lanes(elements, 0), t.first, lowest),
+                                Q6_V_vmux_QVV(tail_lanes(elements, 1), t.last, lowest)};
+    keep_largest(s, inside);
+    out[0] = inside.first;
+    out[1] = inside.last;
 }
 
 /* all elements; false: the row is not for this file */
-HVX_INLINE bool scores(const struct softmax_row *r, const struct softmax_head *head, struct softmax_scores *out,
-                       uint32_t kind, bool aligned) {
+HVX_INLINE bool scores(const uint8_t *restrict x, const uint8_t *restrict mask, uint8_t *restrict work,
+                       uint32_t elements, const struct softmax_head *head, struct softmax_scores *out, uint32_t kind,
+                       bool aligned) {
     const HVX_Vector scale = hvx_splat_f32(head->unit_scale), lowest = hvx_splat_f32(-FLT_MAX);
+    const uint32_t blocks = elements / SOFTMAX_BLOCK, rest = elements % SOFTMAX_BLOCK;
     struct state s = {{lowest, lowest}, hvx_zero(), hvx_zero()};
-    const uint8_t *x = r->x, *mask = r->mask;
-    uint8_t *work = r->work;
-    const uint32_t mask_bytes = kind == MASK_F16 ? HVX_BYTES : kind == MASK_F32 ? 2 * HVX_BYTES : 0;
-    HVX_UNROLL_COUNT(8)
-    for (uint32_t i = r->elements / SOFTMAX_BLOCK; i > 0; i--) {
-        const HVX_Vector m = kind == NO_MASK ? hvx_zero() : load(aligned, mask);
-        const HVX_Vector n = kind == MASK_F32 ? load(aligned, mask + HVX_BYTES) : hvx_zero();
-        const struct pair t = score(&s, kind, load(aligned, x), load(aligned, x + HVX_BYTES), m, n, scale);
-        keep_largest(&s, t);
-        if (kind != NO_MASK) {
-            store(aligned, work, t.first);
-            store(aligned, work + HVX_BYTES, t.last);
-        }
-        x += 2 * HVX_BYTES;
-        mask += mask_bytes;
-        work += 2 * HVX_BYTES;
-    }
-    const uint32_t rest = softmax_tail(r);
+    if (blocks != 0)
+        block_scores(x, mask, work, blocks, scale, &s, kind, aligned);
     if (rest != 0) {
-        const HVX_Vector m = kind == MASK_F32 ? load_tail(mask, rest, 0) : kind == MASK_F16 ? hvx_load_bytes(mask, 2 * rest) : hvx_zero();
-        const HVX_Vector n = kind == MASK_F32 ? load_tail(mask, rest, 1) : hvx_zero();
-        const struct pair t = score(&s, kind, load_tail(x, rest, 0), load_tail(x, rest, 1), m, n, scale);
-        out->tail[0] = Q6_V_vmux_QVV(tail_lanes(rest, 0), t.first, lowest);
-        out->tail[1] = Q6_V_vmux_QVV(tail_lanes(rest, 1), t.last, lowest);
-        keep_largest(&s, (struct pair){out->tail[0], out->tail[1]});
+        const size_t done = (size_t)blocks * 2 * HVX_BYTES, mask_done = kind == MASK_F16 ? done / 2 : done;
+        tail_scores(x + done, kind == NO_MASK ? NULL : mask + mask_done, rest, scale, &s, kind, out->tail);
     }
     HVX_Vector largest = Q6_Vsf_vmax_VsfVsf(s.largest[0], s.largest[1]);
     if (head->has_sink)
@@ -166,33 +199,26 @@ HVX_INLINE bool scores(const struct softmax_row *r, const struct softmax_head *h
     for (int32_t bytes = 64; bytes >= 4; bytes /= 2)
         largest = Q6_Vsf_vmax_VsfVsf(largest, Q6_V_vror_VR(largest, bytes));
     out->largest = largest;
-    bool good = reduce_range(s.range) <= head->limit;
-    if (kind != NO_MASK) {
-        good = good && reduce_range(s.mask_range) <= (kind == MASK_F16 ? RANGE_FINITE_F16 : RANGE_MASK_F32);
-        /* below zero a lower float has larger bits */
-        good = good && lane_0(largest) <= (uint32_t)hvx_f32_bits(ALL_MASKED);
-    }
-    return good;
+    HVX_Vector bad = beyond(s.range, head->limit);
+    if (kind == NO_MASK)
+        return !any_bit(bad);
+    bad = Q6_V_vor_VV(bad, beyond(s.mask_range, kind == MASK_F16 ? RANGE_FINITE_F16 : RANGE_MASK_F32));
+    /* below zero a lower float has larger bits */
+    return !any_bit(bad) & (lane_0(largest) <= (uint32_t)hvx_f32_bits(ALL_MASKED));
 }
 
-static HVX_NOINLINE bool scores_f16(const struct softmax_row *r, const struct softmax_head *h, struct softmax_scores *s) {
-    return scores(r, h, s, MASK_F16, false);
-}
-static HVX_NOINLINE bool scores_f16_aligned(const struct softmax_row *r, const struct softmax_head *h,
-                                            struct softmax_scores *s) {
-    return scores(r, h, s, MASK_F16, true);
-}
-static HVX_NOINLINE bool scores_f32(const struct softmax_row *r, const struct softmax_head *h, struct softmax_scores *s) {
-    return scores(r, h, s, MASK_F32, false);
-}
-static HVX_NOINLINE bool scores_plain(const struct softmax_row *r, const struct softmax_head *h,
-                                      struct softmax_scores *s) {
-    return scores(r, h, s, NO_MASK, false);
-}
-static HVX_NOINLINE bool scores_plain_aligned(const struct softmax_row *r, const struct softmax_head *h,
-                                              struct softmax_scores *s) {
-    return scores(r, h, s, NO_MASK, true);
-}
+#define DEFINE_SCORES(name, kind, aligned)                                                                            \
+    static HVX_NOINLINE bool name(const uint8_t *restrict x, const uint8_t *restrict mask, uint8_t *restrict work,   \
+                                  uint32_t elements, const struct softmax_head *head, struct softmax_scores *out) {  \
+        return scores(x, mask, work, elements, head, out, kind, aligned);                                             \
+    }
+DEFINE_SCORES(scores_plain, NO_MASK, false)
+DEFINE_SCORES(scores_plain_aligned, NO_MASK, true)
+DEFINE_SCORES(scores_f16, MASK_F16, false)
+DEFINE_SCORES(scores_f16_aligned, MASK_F16, true)
+DEFINE_SCORES(scores_f32, MASK_F32, false)
+DEFINE_SCORES(scores_f32_aligned, MASK_F32, true)
+#undef DEFINE_SCORES
 
 /* ---- pass 2 ---- */
 
@@ -202,56 +228,90 @@ HVX_INLINE HVX_Vector exponent(HVX_Vector t, HVX_Vector largest, HVX_Vector fact
     return hvx_qf32_to_f32(Q6_Vqf32_vadd_Vqf32Vsf(product, hvx_splat_f32(HVX_EXP2_OFFSET)));
 }
 
+/* all powers with a minus */
 HVX_INLINE HVX_VectorPair power(HVX_Vector t0, HVX_Vector t1, HVX_Vector largest, HVX_Vector factor) {
-    return hvx_exp2_255(exponent(t0, largest, factor), exponent(t1, largest, factor));
+    return hvx_minus_exp2_255(exponent(t0, largest, factor), exponent(t1, largest, factor));
 }
 
-/* t: the whole blocks of the scores. Sums of many terms are made of sums of few, so that rounding does not add up. */
-HVX_INLINE HVX_Vector powers(const uint8_t *t, uint8_t *work, uint32_t blocks, HVX_Vector largest, HVX_Vector factor,
-                             bool aligned) {
+/* Whole blocks, from t or in place from work; their sum, in qf32. Functions of their own as above. */
+HVX_INLINE HVX_Vector powers(const uint8_t *restrict t, uint8_t *restrict work, uint32_t blocks, HVX_Vector largest,
+                             HVX_Vector factor, bool in_place, bool aligned) {
+    HVX_Vector first = hvx_zero(), last = hvx_zero();
+    HVX_UNROLL_COUNT(8)
+    for (uint32_t i = 0; i < blocks; i++) {
+        uint8_t *to = work + 2 * HVX_BYTES * i;
+        const uint8_t *from = in_place ? to : t + 2 * HVX_BYTES * i;
+        const HVX_VectorPair p = power(load(aligned, from), load(aligned, from + HVX_BYTES), largest, factor);
+        first = Q6_Vqf32_vadd_Vqf32Vsf(first, Q6_V_lo_W(p));
+        last = Q6_Vqf32_vadd_Vqf32Vsf(last, Q6_V_hi_W(p));
+        store(aligned, to, Q6_V_lo_W(p));
+        store(aligned, to + HVX_BYTES, Q6_V_hi_W(p));
+    }
+    return hvx_add_qf32(first, last);
+}
+
+typedef HVX_Vector powers_fn(const uint8_t *restrict t, uint8_t *restrict work, uint32_t blocks, HVX_Vector largest,
+                             HVX_Vector factor);
+#define POWERS(name, in_place, aligned)                                                                               \
+    static HVX_NOINLINE HVX_Vector name(const uint8_t *restrict t, uint8_t *restrict work, uint32_t blocks,          \
+                                        HVX_Vector largest, HVX_Vector factor) {                                     \
+        return powers(t, work, blocks, largest, factor, in_place, aligned);                                          \
+    }
+POWERS(powers_any, false, false)
+POWERS(powers_aligned, false, true)
+POWERS(powers_in_place, true, false)
+POWERS(powers_in_place_aligned, true, true)
+#undef POWERS
+
+/* The whole blocks of a row. Sums of many terms are made of sums of few, so that rounding does not add up. */
+static HVX_Vector all_powers(const uint8_t *t, uint8_t *work, uint32_t blocks, HVX_Vector largest, HVX_Vector factor) {
+    const bool aligned = are_aligned(t, work, NULL);
+    powers_fn *const apart = aligned ? powers_aligned : powers_any;
+    powers_fn *const run = t != work ? apart : aligned ? powers_in_place_aligned : powers_in_place;
     HVX_Vector total = hvx_zero();
-    while (blocks > 0) {
-        const uint32_t count = htp_min_u32(blocks, SUM_BLOCKS);
-        HVX_Vector first = hvx_zero(), last = hvx_zero();
-        HVX_UNROLL_COUNT(8)
-        for (uint32_t i = count; i > 0; i--) {
-            const HVX_VectorPair p = power(load(aligned, t), load(aligned, t + HVX_BYTES), largest, factor);
-            first = Q6_Vqf32_vadd_Vqf32Vsf(first, Q6_V_lo_W(p));
-            last = Q6_Vqf32_vadd_Vqf32Vsf(last, Q6_V_hi_W(p));
-            store(aligned, work, Q6_V_lo_W(p));
-            store(aligned, work + HVX_BYTES, Q6_V_hi_W(p));
-            t += 2 * HVX_BYTES;
-            work += 2 * HVX_BYTES;
-        }
-        total = hvx_add_qf32(total, hvx_add_qf32(first, last));
-        blocks -= count;
+    for (uint32_t count; blocks > 0; blocks -= count) {
+        count = htp_min_u32(blocks, SUM_BLOCKS);
+        total = hvx_add_qf32(total, run(t, work, count, largest, factor));
+        t += 2 * HVX_BYTES * count;
+        work += 2 * HVX_BYTES * count;
     }
     return total;
 }
 
-static HVX_NOINLINE HVX_Vector powers_any(const uint8_t *t, uint8_t *work, uint32_t blocks, HVX_Vector largest,
-                                          HVX_Vector factor) {
-    return powers(t, work, blocks, largest, factor, false);
-}
-static HVX_NOINLINE HVX_Vector powers_aligned(const uint8_t *t, uint8_t *work, uint32_t blocks, HVX_Vector largest,
-                                              HVX_Vector factor) {
-    return powers(t, work, blocks, largest, factor, true);
-}
-
 /* ---- pass 3 ---- */
 
-HVX_INLINE void multiply(const uint8_t *from, uint8_t *to, uint32_t vectors, HVX_Vector factor, bool aligned) {
+HVX_INLINE void multiply(const uint8_t *restrict from, uint8_t *restrict to, uint32_t vectors, HVX_Vector factor,
+                         bool in_place, bool aligned) {
     HVX_UNROLL_COUNT(8)
-    for (uint32_t i = vectors; i > 0; i--, from += HVX_BYTES, to += HVX_BYTES)
-        store(aligned, to, hvx_mul_f32(load(aligned, from), factor));
+    for (uint32_t i = 0; i < vectors; i++) {
+        uint8_t *target = to + (size_t)HVX_BYTES * i;
+        const HVX_Vector v = load(aligned, in_place ? target : from + (size_t)HVX_BYTES * i);
+        store(aligned, target, hvx_mul_f32(v, factor));
+    }
 }
 
-static HVX_NOINLINE void multiply_any(const uint8_t *from, uint8_t *to, uint32_t vectors, HVX_Vector factor) {
-    multiply(from, to, vectors, factor, false);
+static HVX_NOINLINE void multiply_any(const uint8_t *restrict from, uint8_t *restrict to, uint32_t vectors,
+                                      HVX_Vector factor) {
+    multiply(from, to, vectors, factor, false, false);
 }
-static HVX_NOINLINE void multiply_aligned(const uint8_t *from, uint8_t *to, uint32_t vectors, HVX_Vector factor) {
-    multiply(from, to, vectors, factor, true);
+static HVX_NOINLINE void multiply_aligned(const uint8_t *restrict from, uint8_t *restrict to, uint32_t vectors,
+                                          HVX_Vector factor) {
+    multiply(from, to, vectors, factor, false, true);
 }
+static HVX_NOINLINE void multiply_in_place(uint8_t *to, uint32_t vectors, HVX_Vector factor) {
+    multiply(NULL, to, vectors, factor, true, false);
+}
+
+static void multiply_all(const uint8_t *from, uint8_t *to, uint32_t vectors, HVX_Vector factor) {
+    if (from == to)
+        multiply_in_place(to, vectors, factor);
+    else if (are_aligned(from, to, NULL))
+        multiply_aligned(from, to, vectors, factor);
+    else
+        multiply_any(from, to, vectors, factor);
+}
+
+/* ---- the row ---- */
 
 static void store_tail(uint8_t *to, uint32_t elements, HVX_Vector first, HVX_Vector last) {
     hvx_store_bytes(to, 4 * htp_min_u32(elements, HVX_WORDS), first);
@@ -267,18 +327,16 @@ static void fill(const struct softmax_row *r, HVX_Vector value) {
         hvx_store_bytes(y, r->elements % HVX_WORDS * 4, value);
 }
 
-static bool is_aligned(const void *p) { return (uintptr_t)p % HVX_BYTES == 0; }
-
 static bool fast_scores(const struct softmax_row *r, const struct softmax_head *head, struct softmax_scores *s) {
     /* the scores would overwrite x, which exact.c may need yet */
     if (!head->plain || (r->mask != NULL && r->work == r->x))
         return false;
-    const bool aligned = is_aligned(r->x) && is_aligned(r->work);
+    const bool aligned = are_aligned(r->x, r->work, r->mask);
     if (r->mask == NULL)
-        return aligned ? scores_plain_aligned(r, head, s) : scores_plain(r, head, s);
-    if (!head->mask_is_f16)
-        return scores_f32(r, head, s);
-    return aligned && is_aligned(r->mask) ? scores_f16_aligned(r, head, s) : scores_f16(r, head, s);
+        return (aligned ? scores_plain_aligned : scores_plain)(r->x, r->mask, r->work, r->elements, head, s);
+    if (head->mask_is_f16)
+        return (aligned ? scores_f16_aligned : scores_f16)(r->x, r->mask, r->work, r->elements, head, s);
+    return (aligned ? scores_f32_aligned : scores_f32)(r->x, r->mask, r->work, r->elements, head, s);
 }
 
 void softmax_row(const struct softmax_row *r, const struct softmax_head *head) {
@@ -296,8 +354,7 @@ void softmax_row(const struct softmax_row *r, const struct softmax_head *head) {
     }
     const HVX_Vector factor_q = hvx_f32_to_qf32(hvx_splat_f32(factor));
     const uint32_t blocks = r->elements / SOFTMAX_BLOCK, rest = softmax_tail(r);
-    HVX_Vector sum = is_aligned(t) && is_aligned(r->work) ? powers_aligned(t, r->work, blocks, s.largest, factor_q)
-                                                          : powers_any(t, r->work, blocks, s.largest, factor_q);
+    HVX_Vector sum = all_powers(t, r->work, blocks, s.largest, factor_q);
     HVX_VectorPair tail = Q6_W_vcombine_VV(hvx_zero(), hvx_zero());
     if (rest != 0) {
         tail = power(s.tail[0], s.tail[1], s.largest, factor_q);
@@ -308,11 +365,9 @@ void softmax_row(const struct softmax_row *r, const struct softmax_head *head) {
     sum = hvx_sum_qf32(sum);
     if (head->has_sink)
         sum = hvx_add_f32(sum, Q6_V_lo_W(power(hvx_splat_f32(sink), hvx_splat_f32(sink), s.largest, factor_q)));
-    const HVX_Vector inverse = hvx_reciprocal_f32(sum);
-    if (is_aligned(r->work) && is_aligned(r->y))
-        multiply_aligned(r->work, r->y, 2 * blocks, inverse);
-    else
-        multiply_any(r->work, r->y, 2 * blocks, inverse);
+    const HVX_Vector sign = hvx_splat_i32(INT32_MIN);
+    const HVX_Vector inverse = Q6_V_vxor_VV(hvx_reciprocal_f32(Q6_V_vxor_VV(sum, sign)), sign);
+    multiply_all(r->work, r->y, 2 * blocks, inverse);
     if (rest != 0)
         store_tail(r->y + (size_t)blocks * 2 * HVX_BYTES, rest, hvx_mul_f32(Q6_V_lo_W(tail), inverse),
                    hvx_mul_f32(Q6_V_hi_W(tail), inverse));

@@ -75,19 +75,27 @@ static void run_rows(void *arg, uint32_t thread, uint32_t n_threads) {
     const size_t blocks_bytes = (size_t)(ne[0] / SOFTMAX_BLOCK) * SOFTMAX_BLOCK * 4;
     uint8_t *share = blocks_bytes <= t->share ? t->vtcm + thread * t->share : NULL;
     struct softmax_head head = {0};
-    uint32_t head_index = UINT32_MAX;
-    for (uint32_t i = begin; i < end; i++) {
-        const uint32_t i1 = i % ne[1], i2 = i / ne[1] % ne[2], i3 = i / ne[1] / ne[2];
-        if (i2 != head_index) {
-            head_index = i2;
-            describe_head(t, i2, &head);
-        }
+    uint32_t i1 = begin % ne[1], i2 = begin / ne[1] % ne[2], i3 = begin / ne[1] / ne[2];
+    for (uint32_t left = end - begin; left > 0; i1 = 0) { /* a matrix, or what is the thread's of it */
         const struct htp_view *m = t->mask;
         struct softmax_row row = {.x = htp_row(t->src, i1, i2, i3), .y = htp_row(t->dst, i1, i2, i3)};
         row.mask = m == NULL ? NULL : htp_row(m, i1, i2 % m->ne[2], i3 % m->ne[3]);
-        row.work = share != NULL ? share : row.y;
         row.elements = ne[0];
-        softmax_row(&row, &head);
+        const uint32_t count = htp_min_u32(ne[1] - i1, left);
+        describe_head(t, i2, &head);
+        for (uint32_t k = count; k > 0; k--) {
+            row.work = share != NULL ? share : row.y;
+            softmax_row(&row, &head);
+            row.x += t->src->nb[1];
+            row.y += t->dst->nb[1];
+            if (m != NULL)
+                row.mask += m->nb[1];
+        }
+        left -= count;
+        if (++i2 == ne[2]) {
+            i2 = 0;
+            i3++;
+        }
     }
 }
 

@@ -54,6 +54,12 @@ pub const KNOWN_OPS: &[(ggml_op, &str)] = &[
     (GGML_OP_SSM_CONV, "SSM_CONV"),
     (GGML_OP_ROPE, "ROPE"),
     (GGML_OP_SOFT_MAX, "SOFT_MAX"),
+    (GGML_OP_SCALE, "SCALE"),
+    (GGML_OP_SQR, "SQR"),
+    (GGML_OP_SQRT, "SQRT"),
+    (GGML_OP_LOG, "LOG"),
+    (GGML_OP_CLAMP, "CLAMP"),
+    (GGML_OP_UNARY, "UNARY"),
 ];
 
 /// See [`KNOWN_OPS`].
@@ -62,6 +68,8 @@ pub const KNOWN_TYPES: &[(ggml_type, &str)] = &[
     (GGML_TYPE_F16, "f16"),
     (GGML_TYPE_I32, "i32"),
     (GGML_TYPE_I64, "i64"),
+    (GGML_TYPE_I16, "i16"),
+    (GGML_TYPE_I8, "i8"),
     (GGML_TYPE_Q4_0, "q4_0"),
     (GGML_TYPE_Q8_0, "q8_0"),
     (GGML_TYPE_MXFP4, "mxfp4"),

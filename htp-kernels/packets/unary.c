@@ -1,0 +1,39 @@
+/* Element-wise ops of one tensor, whole op: a row of many, or one alone. */
+#include "htp/params.h"
+#include "packets/packets.h"
+
+#define ROWS 16
+
+uint32_t htp_unary(struct htp_exec *exec);
+
+static void unary(const char *name, uint32_t op, uint32_t type, uint32_t length, uint32_t rows) {
+    const struct htp_view src = packets_tensor(type, length, rows), dst = packets_tensor(type, length, rows);
+    int32_t params[HTP_MAX_PARAMS] = {0};
+    const struct htp_unary_params unary = {{0.5f, 0.0f}};
+    __builtin_memcpy(params, &unary, sizeof(unary));
+    struct htp_exec exec;
+    packets_exec(&exec, op, params, &src, NULL, &dst);
+    packets_begin();
+    packets_run(&exec, htp_unary);
+    packets_end("row", rows, "%s %s %u%s", name, type == HTP_TYPE_F32 ? "f32" : "f16", (unsigned)length,
+                rows == 1 ? " alone" : "");
+}
+
+void packets_unary(void) {
+    unary("scale", HTP_OP_SCALE, HTP_TYPE_F32, 2048, ROWS);
+    unary("scale", HTP_OP_SCALE, HTP_TYPE_F32, 576, ROWS);
+    unary("scale", HTP_OP_SCALE, HTP_TYPE_F32, 2048, 1);
+    unary("scale", HTP_OP_SCALE, HTP_TYPE_F16, 2048, ROWS);
+    unary("sqr", HTP_OP_SQR, HTP_TYPE_F32, 2048, ROWS);
+    unary("relu", HTP_OP_RELU, HTP_TYPE_F32, 2048, ROWS);
+    unary("sigmoid", HTP_OP_SIGMOID, HTP_TYPE_F32, 2048, ROWS);
+    unary("silu", HTP_OP_SILU, HTP_TYPE_F32, 2048, ROWS);
+    unary("silu", HTP_OP_SILU, HTP_TYPE_F16, 2048, ROWS);
+    unary("gelu", HTP_OP_GELU, HTP_TYPE_F32, 2048, ROWS);
+    unary("gelu_erf", HTP_OP_GELU_ERF, HTP_TYPE_F32, 2048, ROWS);
+    unary("exp", HTP_OP_EXP, HTP_TYPE_F32, 2048, ROWS);
+    unary("tanh", HTP_OP_TANH, HTP_TYPE_F32, 2048, ROWS);
+    unary("softplus", HTP_OP_SOFTPLUS, HTP_TYPE_F32, 2048, ROWS);
+    unary("sqrt", HTP_OP_SQRT, HTP_TYPE_F32, 2048, ROWS);
+    unary("log", HTP_OP_LOG, HTP_TYPE_F32, 2048, ROWS);
+}

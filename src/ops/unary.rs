@@ -1,0 +1,107 @@
+//! Element-wise ops of one tensor: SCALE, SQR, SQRT, LOG, CLAMP and kinds of ggml's UNARY.
+
+use super::{Declined, Family, Params};
+use crate::batch::wire;
+use crate::ggml::bindings as ggml;
+use crate::ggml::tensor::{ElementType, Tensor};
+
+/// See the module.
+pub const FAMILY: Family = Family { name: "unary", select, supports, sources: 1, tiled_source: None, params };
+
+fn select(node: Tensor) -> Option<wire::htp_op> {
+    match node.op() {
+        ggml::GGML_OP_SCALE => Some(wire::HTP_OP_SCALE),
+        ggml::GGML_OP_SQR => Some(wire::HTP_OP_SQR),
+        ggml::GGML_OP_SQRT => Some(wire::HTP_OP_SQRT),
+        ggml::GGML_OP_LOG => Some(wire::HTP_OP_LOG),
+        ggml::GGML_OP_CLAMP => Some(wire::HTP_OP_CLAMP),
+        ggml::GGML_OP_UNARY => kind(node),
+        _ => None,
+    }
+}
+
+/// UNARY keeps its kind in the first argument.
+fn kind(node: Tensor) -> Option<wire::htp_op> {
+    match ggml::ggml_unary_op::try_from(node.params()[0]).ok()? {
+        ggml::GGML_UNARY_OP_ABS => Some(wire::HTP_OP_ABS),
+        ggml::GGML_UNARY_OP_NEG => Some(wire::HTP_OP_NEG),
+        ggml::GGML_UNARY_OP_STEP => Some(wire::HTP_OP_STEP),
+        ggml::GGML_UNARY_OP_TANH => Some(wire::HTP_OP_TANH),
+        ggml::GGML_UNARY_OP_RELU => Some(wire::HTP_OP_RELU),
+        ggml::GGML_UNARY_OP_SIGMOID => Some(wire::HTP_OP_SIGMOID),
+        ggml::GGML_UNARY_OP_GELU => Some(wire::HTP_OP_GELU),
+        ggml::GGML_UNARY_OP_GELU_QUICK => Some(wire::HTP_OP_GELU_QUICK),
+        ggml::GGML_UNARY_OP_GELU_ERF => Some(wire::HTP_OP_GELU_ERF),
+        ggml::GGML_UNARY_OP_SILU => Some(wire::HTP_OP_SILU),
+        ggml::GGML_UNARY_OP_EXP => Some(wire::HTP_OP_EXP),
+        ggml::GGML_UNARY_OP_SOFTPLUS => Some(wire::HTP_OP_SOFTPLUS),
+        _ => None,
+    }
+}
+
+fn supports(node: Tensor) -> Result<(), Declined> {
+    let Some(src) = node.src(0) else {
+        return Err("a source is missing");
+    };
+    if !matches!(node.element_type(), Some(ElementType::F32 | ElementType::F16 | ElementType::BF16))
+        || src.element_type() != node.element_type()
+    {
+        return Err("not all f32, all f16 or all bf16");
+    }
+    if !src.same_shape(node) {
+        return Err("shapes do not fit together");
+    }
+    Ok(())
+}
+
+/// `htp_unary_params`: SCALE and CLAMP have two floats, in ggml's order.
+fn params(node: Tensor) -> Params {
+    let mut params = Params::default();
+    if matches!(node.op(), ggml::GGML_OP_SCALE | ggml::GGML_OP_CLAMP) {
+        params[..2].copy_from_slice(&node.params()[..2]);
+    }
+    params
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{params, select, supports};
+    use crate::batch::wire;
+    use crate::ggml::bindings::*;
+    use crate::ggml::tensor::test::{node, tensor, view};
+    use crate::ggml::tensor::ElementType::*;
+
+    #[test]
+    fn types_and_shapes() {
+        for (src, dst, shape, expected) in [
+            (F32, F32, [5, 3, 2, 1], true),
+            (F16, F16, [5, 3, 2, 1], true),
+            (BF16, BF16, [5, 3, 2, 1], true),
+            (F16, F32, [5, 3, 2, 1], false),
+            (I32, I32, [5, 3, 2, 1], false),
+            (F32, F32, [5, 2, 3, 1], false),
+        ] {
+            let mut x = tensor(src, [5, 3, 2, 1]);
+            let sqr = node(GGML_OP_SQR, dst, shape, &mut [&mut x]);
+            assert_eq!(supports(view(&sqr)).is_ok(), expected, "{src:?} to {dst:?} {shape:?}");
+        }
+        assert!(supports(view(&node(GGML_OP_SQR, F32, [5, 3, 2, 1], &mut []))).is_err());
+    }
+
+    #[test]
+    fn kinds_and_arguments() {
+        let mut x = tensor(F32, [5, 1, 1, 1]);
+        let mut unary = node(GGML_OP_UNARY, F32, [5, 1, 1, 1], &mut [&mut x]);
+        unary.op_params[0] = GGML_UNARY_OP_SILU as i32;
+        assert_eq!(select(view(&unary)), Some(wire::HTP_OP_SILU));
+        assert_eq!(params(view(&unary)), [0; 16]);
+        unary.op_params[0] = GGML_UNARY_OP_XIELU as i32;
+        assert_eq!(select(view(&unary)), None);
+        unary.op_params[0] = -1;
+        assert_eq!(select(view(&unary)), None);
+        let mut scale = node(GGML_OP_SCALE, F32, [5, 1, 1, 1], &mut [&mut x]);
+        scale.op_params[..2].copy_from_slice(&[7, 9]);
+        assert_eq!(select(view(&scale)), Some(wire::HTP_OP_SCALE));
+        assert_eq!(params(view(&scale))[..3], [7, 9, 0]);
+    }
+}
