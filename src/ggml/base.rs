@@ -36,7 +36,7 @@ macro_rules! functions {
                 Ok(Base {
                     $($extra: {
                         let symbol = library.symbol(name!($extra_symbol));
-                        // SAFETY: as below.
+                        // SAFETY: not null, and a ggml that check_abi() lets pass has this function with this type.
                         (!symbol.is_null()).then(|| unsafe { std::mem::transmute::<*mut c_void, $extra_kind>(symbol) })
                     },)*
                     $($field: {
@@ -56,32 +56,32 @@ macro_rules! functions {
 
 functions! {
     required {
-    buffer_init = ggml_backend_buffer_init:
-        unsafe extern "C" fn(
-            ggml_backend_buffer_type_t,
-            ggml_backend_buffer_i,
-            *mut c_void,
-            usize,
-        ) -> ggml_backend_buffer_t;
-    log = ggml_log_internal: unsafe extern "C" fn(ggml_log_level, *const c_char, ...);
-    nbytes = ggml_nbytes: unsafe extern "C" fn(*const ggml_tensor) -> usize;
-    graph_n_nodes = ggml_graph_n_nodes: unsafe extern "C" fn(*mut ggml_cgraph) -> c_int;
-    graph_nodes = ggml_graph_nodes: unsafe extern "C" fn(*mut ggml_cgraph) -> *mut *mut ggml_tensor;
-    version = ggml_version: unsafe extern "C" fn() -> *const c_char;
-    op_name = ggml_op_name: unsafe extern "C" fn(ggml_op) -> *const c_char;
-    type_name = ggml_type_name: unsafe extern "C" fn(ggml_type) -> *const c_char;
+        buffer_init = ggml_backend_buffer_init:
+            unsafe extern "C" fn(
+                ggml_backend_buffer_type_t,
+                ggml_backend_buffer_i,
+                *mut c_void,
+                usize,
+            ) -> ggml_backend_buffer_t;
+        log = ggml_log_internal: unsafe extern "C" fn(ggml_log_level, *const c_char, ...);
+        nbytes = ggml_nbytes: unsafe extern "C" fn(*const ggml_tensor) -> usize;
+        graph_n_nodes = ggml_graph_n_nodes: unsafe extern "C" fn(*mut ggml_cgraph) -> c_int;
+        graph_nodes = ggml_graph_nodes: unsafe extern "C" fn(*mut ggml_cgraph) -> *mut *mut ggml_tensor;
+        version = ggml_version: unsafe extern "C" fn() -> *const c_char;
+        op_name = ggml_op_name: unsafe extern "C" fn(ggml_op) -> *const c_char;
+        type_name = ggml_type_name: unsafe extern "C" fn(ggml_type) -> *const c_char;
     }
     optional {
-    // Not in ggml's public headers, but exported for its backends.
-    can_fuse = ggml_can_fuse_subgraph_ext:
-        unsafe extern "C" fn(
-            *const ggml_cgraph,
-            *const c_int,
-            c_int,
-            *const ggml_op,
-            *const c_int,
-            c_int,
-        ) -> bool;
+        // Not in ggml's public headers, but exported for its backends.
+        can_fuse = ggml_can_fuse_subgraph_ext:
+            unsafe extern "C" fn(
+                *const ggml_cgraph,
+                *const c_int,
+                c_int,
+                *const ggml_op,
+                *const c_int,
+                c_int,
+            ) -> bool;
     }
 }
 

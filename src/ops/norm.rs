@@ -99,11 +99,11 @@ mod tests {
         let ne = [8, 3, 1, 1];
         let mut x = tensor(F32, ne);
         let mut norm = node(GGML_OP_NORM, F32, ne, &mut [&mut x]);
-        let mut same = norm;
+        let (mut same, mut copy) = (norm, norm);
         let mut half = tensor(F16, ne);
         let mut large = tensor(F32, [8, 6, 1, 1]);
         let square = node(GGML_OP_MUL, F32, ne, &mut [&mut norm, &mut same]);
-        let twice = node(GGML_OP_MUL, F32, ne, &mut [&mut same, &mut same.clone()]);
+        let twice = node(GGML_OP_MUL, F32, ne, &mut [&mut same, &mut copy]);
         let mixed = node(GGML_OP_MUL, F32, ne, &mut [&mut norm, &mut half]);
         let repeated = node(GGML_OP_MUL, F32, [8, 6, 1, 1], &mut [&mut large, &mut norm]);
         assert!(absorb(view(&norm), view(&norm), view(&square)).is_some(), "another tensor with the same contents");
