@@ -13,7 +13,7 @@ const CLANG_MIN: u32 = 16;
 
 fn main() {
     let mut sources = Vec::new();
-    for folder in ["runtime", "platform/posix", "skel", "hvx", "check"] {
+    for folder in ["runtime", "platform/posix", "skel", "hvx", "hmx", "check"] {
         c_files(Path::new(folder), &mut sources);
     }
     for family in entries(Path::new("ops")) {
@@ -40,7 +40,7 @@ fn main() {
     build.compile("htp_dsp");
     println!("cargo:rustc-link-lib=m");
 
-    for path in ["build.rs", "runtime", "platform", "skel", "hvx", "ops", "check", "../include"] {
+    for path in ["build.rs", "runtime", "platform", "skel", "hvx", "hmx", "ops", "check", "../include"] {
         if Path::new(path).exists() {
             println!("cargo:rerun-if-changed={path}");
         }

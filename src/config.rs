@@ -19,8 +19,10 @@ pub struct Config {
     pub arch: Option<u32>,
     /// Worker threads on the DSP; 0: as many as it has HVX contexts.
     pub nhvx: u32,
-    /// Whether the DSP may use its matrix unit.
+    /// Whether the DSP may use its matrix unit. See [`Config::hmx`].
     pub use_hmx: bool,
+    /// The same, as a number of units. See [`Config::hmx`].
+    pub nhmx: u32,
     /// Whether plain buffers count as host memory.
     pub hostbuf: bool,
     /// How much to log, 0 to 3.
@@ -47,6 +49,7 @@ impl Default for Config {
             arch: None,
             nhvx: 0,
             use_hmx: true,
+            nhmx: 1,
             hostbuf: true,
             verbose: 0,
             profile: false,
@@ -104,6 +107,8 @@ const MAX_OPS: usize = crate::batch::wire::HTP_MAX_OPS as usize;
 const MAX_DEVICES: usize = 16;
 /// More than any DSP has.
 const MAX_HVX: u32 = 16;
+/// A DSP has one; a session has no use for more.
+const MAX_HMX: u32 = 1;
 const MAX_VERBOSE: u32 = 3;
 /// The DSP maps a buffer in one piece, which has to be smaller than 2 GiB.
 const MAX_BUFFER_MIB: u32 = 2047;
@@ -159,6 +164,15 @@ const KNOBS: &[Entry] = &[
             meaning: "use the DSP's matrix unit where it has one",
         },
         set: |config, value| store(&mut config.use_hmx, switch(value)),
+    },
+    Entry {
+        knob: Knob {
+            name: "GGML_HEXAGON_NHMX",
+            kind: "0 or 1",
+            default: "1",
+            meaning: "matrix units to use; 0 is the same as `GGML_HEXAGON_USE_HMX=0`",
+        },
+        set: |config, value| store(&mut config.nhmx, number(value, 0, MAX_HMX)),
     },
     Entry {
         knob: Knob {
@@ -296,6 +310,11 @@ impl Config {
         KNOBS.iter().map(|entry| entry.knob)
     }
 
+    /// Whether the DSP may use its matrix unit: neither of the two knobs forbids it.
+    pub fn hmx(&self) -> bool {
+        self.use_hmx && self.nhmx > 0
+    }
+
     /// How long to wait for the DSP; `None`: for ever.
     pub fn timeout(&self) -> Option<Duration> {
         (self.timeout_ms > 0).then(|| Duration::from_millis(self.timeout_ms.into()))
@@ -337,6 +356,7 @@ mod tests {
             ("ARCH", "81", edited(|c| c.arch = Some(81))),
             ("NHVX", " 4 ", edited(|c| c.nhvx = 4)),
             ("USE_HMX", "0", edited(|c| c.use_hmx = false)),
+            ("NHMX", "0", edited(|c| c.nhmx = 0)),
             ("HOSTBUF", "0", edited(|c| c.hostbuf = false)),
             ("VERBOSE", "3", edited(|c| c.verbose = 3)),
             ("PROFILE", "on", edited(|c| c.profile = true)),
@@ -367,6 +387,7 @@ mod tests {
             ("NHVX", "-1"),
             ("NHVX", "17"),
             ("USE_HMX", "2"),
+            ("NHMX", "2"),
             ("HOSTBUF", "maybe"),
             ("VERBOSE", "4"),
             ("PROFILE", "x"),
@@ -405,6 +426,8 @@ mod tests {
         assert_eq!(Config::default().max_buffer_bytes(), 1 << 30);
         assert_eq!(Config::default().timeout(), Some(Duration::from_secs(30)));
         assert_eq!(with("TIMEOUT_MS", "0").0.timeout(), None);
+        assert!(Config::default().hmx());
+        assert!(!with("NHMX", "0").0.hmx() && !with("USE_HMX", "0").0.hmx());
     }
 
     /// The table in the README is made from the knobs.

@@ -59,7 +59,7 @@ static void print_floats(union hvx_lanes x) {
     print_bytes(x.ub, 128);
 }
 
-/* equal as 32-bit or as 16-bit lanes where NaN, whatever its bits, equals NaN; as sf and as qf32 */
+/* equal as 32-bit or as 16-bit lanes where NaN, whatever its bits, equals NaN; as sf and hf, and as qf32 and qf16 */
 static int float_differs(HVX_Vector a, HVX_Vector b) {
     const union hvx_lanes x = {a}, y = {b};
     print_floats(x);
@@ -71,7 +71,9 @@ static int float_differs(HVX_Vector a, HVX_Vector b) {
         if (is_nan32(pq) && is_nan32(qq))
             continue;
         for (int h = 2 * i; h < 2 * i + 2; h++) {
-            if (x.uh[h] != y.uh[h] && !(is_nan16(x.uh[h]) && is_nan16(y.uh[h])))
+            const bool both_nan = (is_nan16(x.uh[h]) && is_nan16(y.uh[h])) ||
+                                  (isnan(hvx_qf16_value(x.uh[h])) && isnan(hvx_qf16_value(y.uh[h])));
+            if (x.uh[h] != y.uh[h] && !both_nan)
                 return 1;
         }
     }

@@ -34,8 +34,8 @@ HVX_INLINE HVX_Vector hvx_exp2_dip(HVX_Vector f) {
 }
 
 /*
- * -2^(low - 255), -2^(high - 255) in f32, -0 where the argument is 128 or less; arguments up to 255, f32. Where a sign is
- * lost later on (in a quotient, say) this saves two instructions.
+ * -2^(low - 255), -2^(high - 255) in f32, -0 where the argument is 128 or less; arguments up to 255, f32. Where a sign
+ * is lost later on (in a quotient, say) this saves two instructions.
  */
 HVX_INLINE HVX_VectorPair hvx_minus_exp2_255(HVX_Vector low, HVX_Vector high) {
     const HVX_Vector floor = hvx_splat_f32(128.0f);

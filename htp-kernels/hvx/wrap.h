@@ -157,7 +157,19 @@ HVX_INLINE HVX_Vector hvx_rsqrt_f32(HVX_Vector x) {
     return hvx_mul_f32(r, hvx_qf32_to_f32(hvx_sub_qf32(three_halves, square)));
 }
 
-/* 1/x of positive f32 in 2^-96 .. 2^96 within an ulp or two: integer seed (12% off), three Newton steps */
+/* factor/x for positive f32 x in 2^-96 .. 2^96 within two or three ulp: integer seed (12% off), three Newton steps */
+HVX_INLINE HVX_Vector hvx_reciprocal_times_f32(HVX_Vector x, HVX_Vector factor) {
+    const HVX_Vector two = hvx_f32_to_qf32(hvx_splat_f32(2.0f)), x_q = hvx_f32_to_qf32(x);
+    HVX_Vector r = hvx_f32_to_qf32(Q6_Vw_vsub_VwVw(hvx_splat_i32(0x7ef311c7), x));
+    HVX_UNROLL
+    for (int i = 0; i < 2; i++)
+        r = hvx_mul_qf32(r, hvx_sub_qf32(two, hvx_mul_qf32(x_q, r)));
+    r = hvx_qf32_to_f32(r); /* the last step with sf operands; the factor comes in beside it */
+    const HVX_Vector step = hvx_qf32_to_f32(hvx_sub_qf32(two, hvx_mul_f32_qf32(x, r)));
+    return hvx_mul_f32(hvx_mul_f32(r, factor), step);
+}
+
+/* 1/x of positive f32 in 2^-96 .. 2^96 within an ulp or two */
 HVX_INLINE HVX_Vector hvx_reciprocal_f32(HVX_Vector x) {
     const HVX_Vector two = hvx_f32_to_qf32(hvx_splat_f32(2.0f)), x_q = hvx_f32_to_qf32(x);
     HVX_Vector r = hvx_f32_to_qf32(Q6_Vw_vsub_VwVw(hvx_splat_i32(0x7ef311c7), x));

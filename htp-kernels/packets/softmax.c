@@ -9,7 +9,7 @@
 
 uint32_t htp_softmax(struct htp_exec *exec);
 
-/* With zeros and this scale the row kernel finds, by the nonsense that it computes here, that all is well with a row. */
+/* With zeros and this scale the row kernel finds, by the nonsense that it computes here, that all is well. */
 #define SCALE 0.1298828125f
 
 static struct htp_view zeros(uint32_t type, uint32_t length, uint32_t rows) {
@@ -24,6 +24,7 @@ static const char *mask_name(uint32_t mask) {
 
 /* mask: its type; HTP_TYPE_I32: none. shift: elements by which everything is off a vector's boundary */
 static void one_row(uint32_t length, uint32_t mask, uint32_t shift) {
+    const uint32_t mask_bytes = mask == HTP_TYPE_F16 ? 2 : 4;
     const struct softmax_head head = {
         .scale = SCALE,
         .slope = 1,
@@ -36,7 +37,7 @@ static void one_row(uint32_t length, uint32_t mask, uint32_t shift) {
     };
     const struct softmax_row row = {
         .x = zeros(HTP_TYPE_F32, length + shift, 1).data + 4 * shift,
-        .mask = mask == HTP_TYPE_I32 ? NULL : zeros(mask, length + shift, 1).data + (mask == HTP_TYPE_F16 ? 2 : 4) * shift,
+        .mask = mask == HTP_TYPE_I32 ? NULL : zeros(mask, length + shift, 1).data + mask_bytes * shift,
         .y = packets_memory(4 * (length + shift)) + 4 * shift,
         .work = packets_memory(4 * length),
         .elements = length,

@@ -44,16 +44,27 @@ void platform_cache_invalidate(const void *address, size_t size);
 void platform_cache_flush(const void *address, size_t size);
 
 /* ---- VTCM ---- */
-/* Acquires the session's VTCM; *size receives the bytes. It stays at one address until released. */
-int platform_vtcm_acquire(void **address, size_t *size);
+/*
+ * Acquires the session's VTCM; *size receives the bytes. It stays at one address until released. *hmx: whether the matrix
+ * unit is wanted too; becomes false when VTCM comes without it.
+ */
+int platform_vtcm_acquire(void **address, size_t *size, bool *hmx);
 void platform_vtcm_release(void);
 /* Brackets each batch: VTCM may be lent to another process in between. */
 int platform_vtcm_begin(void);
 void platform_vtcm_end(void);
+/*
+ * Takes the matrix unit, which has been acquired and has power, for the calling thread, until that thread calls
+ * platform_vtcm_end. Another call before that changes nothing.
+ */
+int platform_hmx_lock(void);
 
 /* ---- power ---- */
-/* Asks for full clocks and HVX power (and HMX where wanted). A refusal is logged, not an error. */
-void platform_power_up(bool want_hmx);
+/*
+ * Asks for full clocks and HVX power, and power for the matrix unit where it is wanted. A refusal is logged, not an
+ * error. Returns whether the matrix unit has power: without it, its first instruction would not end.
+ */
+bool platform_power_up(bool want_hmx);
 void platform_power_down(void);
 int platform_etm(bool enable);
 

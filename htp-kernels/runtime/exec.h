@@ -9,6 +9,7 @@
 #ifndef HTP_EXEC_H
 #define HTP_EXEC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +35,8 @@ struct htp_exec {
     uint8_t *vtcm;         /* 128-byte aligned; the op may use all of it and finds nothing of value in it */
     size_t vtcm_size;
     uint32_t detail; /* out: goes into the response when the op fails */
+    bool hmx;        /* the matrix unit may be used: ask htp_hmx_begin */
+    bool used_hmx;   /* out: it was */
 };
 
 /*
@@ -42,6 +45,12 @@ struct htp_exec {
  */
 typedef void (*htp_thread_fn)(void *arg, uint32_t i, uint32_t n);
 void htp_parallel(struct htp_exec *exec, uint32_t n, htp_thread_fn fn, void *arg);
+
+/*
+ * Takes the matrix unit for the thread that runs the op (thread 0 of htp_parallel); it stays taken until the batch ends.
+ * False: there is none, or the host does not want it, or another process has it.
+ */
+bool htp_hmx_begin(struct htp_exec *exec);
 
 /* ---- small helpers ---- */
 static inline uint32_t htp_min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }

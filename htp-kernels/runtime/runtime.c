@@ -17,6 +17,7 @@ struct htp_runtime {
     struct htp_pool *pool;
     uint8_t *vtcm;
     size_t vtcm_size;
+    bool hmx; /* the session has the matrix unit, powered */
     /* used by the queue's thread only */
     struct htp_maps maps;
     struct htp_work work;
@@ -31,13 +32,29 @@ void htp_parallel(struct htp_exec *exec, uint32_t n, htp_thread_fn fn, void *arg
         fn(arg, i, n);
 }
 
+bool htp_hmx_begin(struct htp_exec *exec) {
+    if (!exec->hmx)
+        return false;
+    const int error = platform_hmx_lock();
+    if (error != 0)
+        HTP_WARN("the matrix unit cannot be locked: error 0x%x", (unsigned)error);
+    exec->hmx = error == 0;
+    return exec->hmx;
+}
+
 /* ---- packets ---- */
+
+/* What has been done of a batch. */
+struct progress {
+    uint32_t ops_done, hmx_ops;
+};
 
 static bool is_empty(const struct htp_view *v) {
     return v->ne[0] == 0 || v->ne[1] == 0 || v->ne[2] == 0 || v->ne[3] == 0;
 }
 
-static uint32_t run_op(struct htp_runtime *rt, const struct htp_op_desc *op, struct htp_fault *fault) {
+static uint32_t run_op(struct htp_runtime *rt, const struct htp_op_desc *op, struct htp_fault *fault,
+                       struct progress *progress) {
     const struct htp_slot *slots = rt->work.slots;
     struct htp_exec exec = {
         .runtime = rt,
@@ -48,6 +65,7 @@ static uint32_t run_op(struct htp_runtime *rt, const struct htp_op_desc *op, str
         .n_threads = htp_pool_threads(rt->pool),
         .vtcm = rt->vtcm,
         .vtcm_size = rt->vtcm_size,
+        .hmx = rt->hmx,
     };
     if (is_empty(exec.dst))
         return HTP_STATUS_OK;
@@ -57,10 +75,11 @@ static uint32_t run_op(struct htp_runtime *rt, const struct htp_op_desc *op, str
     }
     const uint32_t status = htp_op_run(&exec);
     fault->detail = exec.detail;
+    progress->hmx_ops += exec.used_hmx;
     return status;
 }
 
-static uint32_t run_ops(struct htp_runtime *rt, struct htp_fault *fault, uint32_t *ops_done) {
+static uint32_t run_ops(struct htp_runtime *rt, struct htp_fault *fault, struct progress *progress) {
     const struct htp_work *work = &rt->work;
     uint32_t status = HTP_STATUS_OK;
     if (work->n_ops == 0)
@@ -75,12 +94,12 @@ static uint32_t run_ops(struct htp_runtime *rt, struct htp_fault *fault, uint32_
             platform_cache_invalidate(work->slots[i].view.data, work->slots[i].bytes);
     }
     for (uint32_t i = 0; i < work->n_ops; i++) {
-        status = run_op(rt, &work->ops[i], fault);
+        status = run_op(rt, &work->ops[i], fault, progress);
         if (status != HTP_STATUS_OK) {
             fault->op_index = i;
             break;
         }
-        *ops_done = i + 1;
+        progress->ops_done = i + 1;
     }
     for (uint32_t i = 0; i < work->n_tensors; i++) {
         if (work->slots[i].is_written && work->slots[i].bytes > 0)
@@ -91,7 +110,7 @@ static uint32_t run_ops(struct htp_runtime *rt, struct htp_fault *fault, uint32_
 }
 
 static uint32_t run_request(struct htp_runtime *rt, const struct htp_request *request, struct htp_fault *fault,
-                            uint32_t *ops_done) {
+                            struct progress *progress) {
     uint32_t status = htp_check_request(request, fault);
     if (status != HTP_STATUS_OK)
         return status;
@@ -104,7 +123,7 @@ static uint32_t run_request(struct htp_runtime *rt, const struct htp_request *re
     const uint8_t *batch = commands + request->offset;
     platform_cache_invalidate(batch, request->size);
     status = htp_load_batch(&rt->work, &rt->maps, batch, request->size, fault);
-    return status == HTP_STATUS_OK ? run_ops(rt, fault, ops_done) : status;
+    return status == HTP_STATUS_OK ? run_ops(rt, fault, progress) : status;
 }
 
 void htp_runtime_packet(struct htp_runtime *rt, const uint8_t *message, uint32_t length,
@@ -113,14 +132,14 @@ void htp_runtime_packet(struct htp_runtime *rt, const uint8_t *message, uint32_t
     struct htp_request request = {0};
     struct htp_fault fault = {.op_index = HTP_NO_TENSOR, .detail = 0};
     uint32_t status = HTP_STATUS_BAD_PACKET;
-    uint32_t ops_done = 0;
+    struct progress progress = {0, 0};
 
     if (length > 0)
         memcpy(&request, message, length < sizeof(request) ? length : sizeof(request));
     if (length < offsetof(struct htp_request, seq) + sizeof(request.seq))
         request.seq = 0;
     if (length == sizeof(request))
-        status = run_request(rt, &request, &fault, &ops_done);
+        status = run_request(rt, &request, &fault, &progress);
     else
         fault.detail = length;
     if (status != HTP_STATUS_OK)
@@ -132,8 +151,8 @@ void htp_runtime_packet(struct htp_runtime *rt, const uint8_t *message, uint32_t
         .seq = request.seq,
         .status = status,
         .op_index = fault.op_index,
-        .ops_done = ops_done,
-        .detail = status == HTP_STATUS_OK ? 0 : fault.detail,
+        .ops_done = progress.ops_done,
+        .detail = status == HTP_STATUS_OK ? progress.hmx_ops : fault.detail,
         .usecs = platform_time_us() - begin,
     };
 }
@@ -168,11 +187,12 @@ int htp_runtime_start(struct htp_runtime **runtime, const struct htp_iface_start
     rt->session_id = args->session_id;
 
     void *vtcm = NULL;
-    int error = platform_vtcm_acquire(&vtcm, &rt->vtcm_size);
+    rt->hmx = args->use_hmx != 0 && platform_has_hmx() != 0;
+    int error = platform_vtcm_acquire(&vtcm, &rt->vtcm_size, &rt->hmx);
     if (error != 0)
         goto no_vtcm;
     rt->vtcm = vtcm;
-    platform_power_up(args->use_hmx != 0);
+    rt->hmx = platform_power_up(rt->hmx);
     error = htp_pool_start(&rt->pool, choose_threads(args->n_hvx));
     if (error != 0)
         goto no_pool;

@@ -48,7 +48,7 @@ fn listed() -> String {
 fn every_intrinsic_of_a_kernel_is_listed() {
     let listed = names(&listed());
     let mut paths = Vec::new();
-    for folder in ["ops", "hvx", "runtime"] {
+    for folder in ["ops", "hvx", "hmx", "runtime"] {
         sources(&root().join(folder), &mut paths);
     }
     paths.retain(|path| !path.starts_with(root().join("hvx/emul")));

@@ -29,6 +29,7 @@
 //! | `QEMU_HEXAGON` | the emulator | `qemu-hexagon` |
 //! | `HTP_SIM_MEMORY_MB` | rpcmem in all; beyond it allocations fail | no limit |
 //! | `HTP_SIM_MAP_MB` | bytes mapped to one session; beyond it `fastrpc_mmap` fails | 3200 |
+//! | `HTP_SIM_HMX` | read by the DSP process: whether it has the matrix unit (its model), from v73 on | 1; 0 in an emulator |
 //! | `HTP_SIM_LOG` | least level of DSP log lines that are printed: `debug info warn error` | `warn` |
 //! | `HTP_SIM_FAULTS` | faults to inject, see [`faults`] | none |
 //!

@@ -49,7 +49,7 @@ struct htp_response {
     uint32_t status;   /* enum htp_status */
     uint32_t op_index; /* the op that failed, HTP_NO_TENSOR when none */
     uint32_t ops_done; /* how many ops were completed */
-    uint32_t detail;   /* a number that helps to find the cause: an index, a size */
+    uint32_t detail;   /* failed: a number that helps to find the cause; otherwise how many ops used the matrix unit */
     uint64_t usecs;    /* from taking the packet to sending the response */
 };
 

@@ -30,6 +30,8 @@ const MAPPABLE_BYTES_OLD: u64 = 3000 << 20;
 pub struct BatchReport {
     /// Ops that were completed.
     pub ops_done: u32,
+    /// Those among them that used the matrix unit.
+    pub hmx_ops: u32,
     /// From taking the packet to sending the response, by the DSP's clock.
     pub dsp_time: Duration,
 }
@@ -82,7 +84,7 @@ impl Session {
             name: format!("HTP{index}"),
             arch: capabilities.arch,
             n_hvx: config.nhvx,
-            use_hmx: config.use_hmx,
+            use_hmx: config.hmx(),
             etm: config.etm,
         };
         let mut reservation = None;

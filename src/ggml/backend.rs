@@ -95,7 +95,8 @@ impl Backend {
             return Err(Error::Malformed(format!("it says that {done} of {all} ops are done, and that all is well")));
         }
         if Config::get().profile {
-            log::info!("{}: {} ops in {} us", self.device.session.name(), report.ops_done, report.dsp_time.as_micros());
+            let (name, us) = (self.device.session.name(), report.dsp_time.as_micros());
+            log::info!("{name}: {} ops in {us} us, {} of them on HMX", report.ops_done, report.hmx_ops);
         }
         Ok(())
     }

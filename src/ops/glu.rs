@@ -1,9 +1,11 @@
 //! Gated linear units: `f(a) * b`, a and b two tensors or the halves of the rows of one.
 
+use super::claim::{self, optional, rule, source, Claim, SAME};
 use super::{Declined, Family, Params};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
-use crate::ggml::tensor::{ElementType, Tensor};
+use crate::ggml::tensor::ElementType::{BF16, F16, F32};
+use crate::ggml::tensor::Tensor;
 
 /// See the module. The second source may be absent.
 pub const FAMILY: Family = Family { name: "glu", select, supports, sources: 2, tiled_source: None, params };
@@ -24,25 +26,33 @@ fn select(node: Tensor) -> Option<wire::htp_op> {
     }
 }
 
+/// See [`claim`].
+pub const CLAIMS: &[Claim] = &[Claim {
+    ops: &[
+        wire::HTP_OP_REGLU,
+        wire::HTP_OP_GEGLU,
+        wire::HTP_OP_SWIGLU,
+        wire::HTP_OP_SWIGLU_OAI,
+        wire::HTP_OP_GEGLU_ERF,
+        wire::HTP_OP_GEGLU_QUICK,
+        wire::HTP_OP_SWIGLU_CLAMP,
+    ],
+    sources: &[source("a"), optional("b")],
+    types: &[&[&[F32, F16, BF16], SAME, SAME]],
+    rules: &[rule!(
+        "the result has the shape of a and b; without b, rows of a are two of the result, or two and an element",
+        |node| {
+            let a = node.src(0)?;
+            Some(match node.src(1) {
+                Some(b) => a.same_shape(node) && b.same_shape(node),
+                None => a.ne()[0] / 2 == node.ne()[0] && a.ne()[1..] == node.ne()[1..],
+            })
+        }
+    )],
+}];
+
 fn supports(node: Tensor) -> Result<(), Declined> {
-    let Some(a) = node.src(0) else {
-        return Err("a source is missing");
-    };
-    let b = node.src(1);
-    if !matches!(node.element_type(), Some(ElementType::F32 | ElementType::F16 | ElementType::BF16))
-        || a.element_type() != node.element_type()
-        || b.is_some_and(|b| b.element_type() != node.element_type())
-    {
-        return Err("not all f32, all f16 or all bf16");
-    }
-    let fits = match b {
-        Some(b) => a.same_shape(node) && b.same_shape(node),
-        None => node.ne()[0].checked_mul(2) == Some(a.ne()[0]) && a.ne()[1..] == node.ne()[1..],
-    };
-    if !fits {
-        return Err("shapes do not fit together");
-    }
-    Ok(())
+    claim::check(CLAIMS, select(node), node)
 }
 
 /// `htp_glu_params`. ggml has the kind, whether halves are swapped, alpha and limit.
@@ -73,11 +83,15 @@ mod tests {
             let glu = node(GGML_OP_GLU, a, [8, 3, 2, 1], &mut [&mut x, &mut y]);
             assert_eq!(supports(view(&glu)).is_ok(), expected, "{a:?} and {b:?} {shape:?}");
         }
-        for (kind, shape, expected) in
-            [(F16, [4, 3, 2, 1], true), (F16, [8, 3, 2, 1], false), (F16, [4, 3, 1, 1], false), (I32, [4, 3, 2, 1], false)]
-        {
-            let mut x = tensor(kind, [8, 3, 2, 1]);
-            let glu = node(GGML_OP_GLU, kind, shape, &mut [&mut x]);
+        for (kind, shape, expected) in [
+            (F16, [9, 3, 2, 1], true),
+            (F16, [8, 3, 2, 1], true),
+            (F16, [4, 3, 2, 1], false),
+            (F16, [8, 3, 1, 1], false),
+            (I32, [8, 3, 2, 1], false),
+        ] {
+            let mut x = tensor(kind, shape);
+            let glu = node(GGML_OP_GLU, kind, [4, 3, 2, 1], &mut [&mut x]);
             assert_eq!(supports(view(&glu)).is_ok(), expected, "halves, {kind:?} {shape:?}");
         }
     }

@@ -78,6 +78,8 @@ pub const CLAIMS: &[(&str, &[Claim])] = &[
     ("conv", conv::CLAIMS),
     ("rope", rope::CLAIMS),
     ("softmax", softmax::CLAIMS),
+    ("unary", unary::CLAIMS),
+    ("glu", glu::CLAIMS),
 ];
 
 impl Family {

@@ -1,9 +1,11 @@
 //! Element-wise ops of one tensor: SCALE, SQR, SQRT, LOG, CLAMP and kinds of ggml's UNARY.
 
+use super::claim::{self, source, Claim, SAME, SAME_SHAPE};
 use super::{Declined, Family, Params};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
-use crate::ggml::tensor::{ElementType, Tensor};
+use crate::ggml::tensor::ElementType::{BF16, F16, F32};
+use crate::ggml::tensor::Tensor;
 
 /// See the module.
 pub const FAMILY: Family = Family { name: "unary", select, supports, sources: 1, tiled_source: None, params };
@@ -39,19 +41,34 @@ fn kind(node: Tensor) -> Option<wire::htp_op> {
     }
 }
 
+/// See [`claim`].
+pub const CLAIMS: &[Claim] = &[Claim {
+    ops: &[
+        wire::HTP_OP_SCALE,
+        wire::HTP_OP_SQR,
+        wire::HTP_OP_SQRT,
+        wire::HTP_OP_LOG,
+        wire::HTP_OP_CLAMP,
+        wire::HTP_OP_ABS,
+        wire::HTP_OP_NEG,
+        wire::HTP_OP_STEP,
+        wire::HTP_OP_TANH,
+        wire::HTP_OP_RELU,
+        wire::HTP_OP_SIGMOID,
+        wire::HTP_OP_GELU,
+        wire::HTP_OP_GELU_QUICK,
+        wire::HTP_OP_GELU_ERF,
+        wire::HTP_OP_SILU,
+        wire::HTP_OP_EXP,
+        wire::HTP_OP_SOFTPLUS,
+    ],
+    sources: &[source("elements")],
+    types: &[&[&[F32, F16, BF16], SAME]],
+    rules: &[SAME_SHAPE],
+}];
+
 fn supports(node: Tensor) -> Result<(), Declined> {
-    let Some(src) = node.src(0) else {
-        return Err("a source is missing");
-    };
-    if !matches!(node.element_type(), Some(ElementType::F32 | ElementType::F16 | ElementType::BF16))
-        || src.element_type() != node.element_type()
-    {
-        return Err("not all f32, all f16 or all bf16");
-    }
-    if !src.same_shape(node) {
-        return Err("shapes do not fit together");
-    }
-    Ok(())
+    claim::check(CLAIMS, select(node), node)
 }
 
 /// `htp_unary_params`: SCALE and CLAMP have two floats, in ggml's order.

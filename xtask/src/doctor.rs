@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use crate::repo::Repo;
-use crate::{cache, llama, packages, pins};
+use crate::{cache, hexagon, llama, packages, pins, skel};
 
 #[derive(clap::Args)]
 pub struct Args {}
@@ -51,6 +51,7 @@ pub fn main(_: &Args) -> Result<bool> {
         report.line(component, if there { Ok("installed".to_owned()) } else { Err(remedy) });
     }
 
+    hexagon(&report, &repo);
     let dist = repo.dist();
     for (what, file) in [("plug-in", &dist.plugin), ("simulated driver", &dist.driver)] {
         let remedy = "not built; `cargo xtask demo` builds it".to_owned();
@@ -83,6 +84,29 @@ pub fn main(_: &Args) -> Result<bool> {
     report.note("", &format!("llama.cpp: {state}"));
     println!("{}", if report.problems == 0 { "nothing is missing" } else { "see the lines marked missing" });
     Ok(report.problems == 0)
+}
+
+/// What Hexagon code needs. None of it is missing: the commands that need it bring it, the tests do without.
+fn hexagon(report: &Report, repo: &Repo) {
+    let compiler = match std::env::var("ZIG") {
+        Ok(zig) => format!("ZIG={zig}"),
+        Err(_) if pins::ziglang().is_some() => "ziglang of PyPI, fetched when it is needed".to_owned(),
+        Err(_) => "no pinned ziglang for this machine; install one and set ZIG".to_owned(),
+    };
+    report.note("Hexagon compiler", &compiler);
+    let emulator = match hexagon::installed_emulator() {
+        Ok(program) => program.display().to_string(),
+        Err(why) => format!("{why}; `cargo xtask check --engine hexagon` installs one"),
+    };
+    report.note("Hexagon emulator", &emulator);
+    let build = repo.root.join("htp-kernels/build");
+    let built: Vec<String> = skel::ARCHS
+        .iter()
+        .filter(|arch| build.join(format!("libggml-htp-v{arch}.so")).exists())
+        .map(|arch| format!("v{arch}"))
+        .collect();
+    let built = if built.is_empty() { "none built; `cargo xtask skel` does it".to_owned() } else { built.join(" ") };
+    report.note("DSP libraries", &built);
 }
 
 fn existing(path: &Path) -> Option<String> {

@@ -38,20 +38,27 @@ pub fn compiler() -> Result<String> {
     Ok(program.to_owned())
 }
 
-/// The emulator: the one that QEMU_HEXAGON names, the one in PATH, or one that is installed now.
+/// The emulator that QEMU_HEXAGON names, or the one in PATH.
+///
+/// # Errors
+/// Why that one cannot be used.
+pub fn installed_emulator() -> Result<PathBuf> {
+    let program = std::env::var_os("QEMU_HEXAGON").map_or_else(|| PathBuf::from("qemu-hexagon"), PathBuf::from);
+    check_version(&program).map(|()| program)
+}
+
+/// The emulator, which is installed now if it is not there yet.
 pub fn emulator() -> Result<PathBuf> {
-    if let Some(program) = std::env::var_os("QEMU_HEXAGON").map(PathBuf::from) {
-        return check_version(&program).map(|()| program);
+    let there = installed_emulator();
+    if there.is_ok() || std::env::var_os("QEMU_HEXAGON").is_some() {
+        return there;
     }
-    let name = Path::new("qemu-hexagon");
-    if packages::on_path("qemu-hexagon").is_none() {
-        // The distribution's own, when it is recent enough.
-        packages::install(&["qemu-user"], None).ok();
-    }
-    if check_version(name).is_err() {
+    // The distribution's own, when it is recent enough.
+    packages::install(&["qemu-user"], None).ok();
+    if installed_emulator().is_err() {
         packages::install(&["qemu-user"], Some(&backports()?))?;
     }
-    check_version(name).map(|()| name.to_owned())
+    installed_emulator()
 }
 
 /// Suite of newer packages for this distribution.

@@ -88,8 +88,37 @@ HVX_INLINE HVX_VectorPair Q6_Wqf32_vmpy_VhfVhf(HVX_Vector u, HVX_Vector v) {
     return Q6_W_vcombine_VV(hvx_multiply_odd_halves(u, v), hvx_multiply_even_halves(u, v));
 }
 HVX_INLINE HVX_Vector Q6_Vhf_equals_Wqf32(HVX_VectorPair w) { return hvx_join_halves(Q6_V_lo_W(w), Q6_V_hi_W(w)); }
-HVX_INLINE HVX_Vector Q6_Vqf16_vmpy_VhfVhf(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vqf16_vmpy_VhfVhf(u, v); }
-HVX_INLINE HVX_Vector Q6_Vhf_equals_Vqf16(HVX_Vector u) { return plain_Q6_Vhf_equals_Vqf16(u); }
+
+/* 64 values a vector: those of the even and of the odd half-words of a chunk */
+#ifdef HVX_STRICT_QF
+HVX_INLINE chunk_u32 chunk_to_qf16(chunk_u32 h) {
+    return (chunk_u32)((chunk_u16)h << HVX_QF16_ROTATE | (chunk_u16)h >> (16 - HVX_QF16_ROTATE));
+}
+HVX_INLINE chunk_u32 chunk_from_qf16(chunk_u32 q) {
+    return (chunk_u32)((chunk_u16)q >> HVX_QF16_ROTATE | (chunk_u16)q << (16 - HVX_QF16_ROTATE));
+}
+#else
+HVX_INLINE chunk_u32 chunk_to_qf16(chunk_u32 h) { return h; }
+HVX_INLINE chunk_u32 chunk_from_qf16(chunk_u32 q) { return q; }
+#endif
+HVX_INLINE chunk_f32 chunk_even_halves(chunk_u32 u) { return chunk_half_to_float(u & 0xffffu); }
+HVX_INLINE chunk_f32 chunk_odd_halves(chunk_u32 u) { return chunk_half_to_float(u >> 16); }
+HVX_INLINE chunk_u32 chunk_join_halves(chunk_f32 even, chunk_f32 odd) {
+    return chunk_float_to_half(even) | chunk_float_to_half(odd) << 16;
+}
+HVX_INLINE chunk_u32 chunk_multiply_halves(chunk_u32 u, chunk_u32 v) {
+    return chunk_join_halves(chunk_even_halves(u) * chunk_even_halves(v), chunk_odd_halves(u) * chunk_odd_halves(v));
+}
+HVX_INLINE chunk_u32 chunk_add_halves(chunk_u32 u, chunk_u32 v) {
+    return chunk_join_halves(chunk_even_halves(u) + chunk_even_halves(v), chunk_odd_halves(u) + chunk_odd_halves(v));
+}
+HVX_INLINE chunk_u32 chunk_halves_of_integers(chunk_i32 u) {
+    return chunk_join_halves(__builtin_convertvector(u << 16 >> 16, chunk_f32), __builtin_convertvector(u >> 16, chunk_f32));
+}
+HVX_FAST_VV(Q6_Vqf16_vmpy_VhfVhf, chunk_u32, chunk_to_qf16(chunk_multiply_halves(u, v)))
+HVX_FAST_VV(Q6_Vqf16_vadd_Vqf16Vhf, chunk_u32, chunk_to_qf16(chunk_add_halves(chunk_from_qf16(u), v)))
+HVX_FAST_V(Q6_Vhf_equals_Vqf16, chunk_u32, chunk_from_qf16(u))
+HVX_FAST_V(Q6_Vhf_equals_Vh, chunk_i32, chunk_halves_of_integers(u))
 
 #undef HVX_SF
 #undef HVX_QF

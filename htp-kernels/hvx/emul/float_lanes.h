@@ -21,6 +21,8 @@
 #undef Q6_Vhf_equals_Wqf32
 #undef Q6_Vqf16_vmpy_VhfVhf
 #undef Q6_Vhf_equals_Vqf16
+#undef Q6_Vqf16_vadd_Vqf16Vhf
+#undef Q6_Vhf_equals_Vh
 
 #define Q6_Vqf32_vadd_VsfVsf plain_Q6_Vqf32_vadd_VsfVsf
 #define Q6_Vqf32_vadd_Vqf32Vsf plain_Q6_Vqf32_vadd_Vqf32Vsf
@@ -39,5 +41,7 @@
 #define Q6_Vhf_equals_Wqf32 plain_Q6_Vhf_equals_Wqf32
 #define Q6_Vqf16_vmpy_VhfVhf plain_Q6_Vqf16_vmpy_VhfVhf
 #define Q6_Vhf_equals_Vqf16 plain_Q6_Vhf_equals_Vqf16
+#define Q6_Vqf16_vadd_Vqf16Vhf plain_Q6_Vqf16_vadd_Vqf16Vhf
+#define Q6_Vhf_equals_Vh plain_Q6_Vhf_equals_Vh
 
 #endif

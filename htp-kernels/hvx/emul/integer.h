@@ -1,6 +1,7 @@
 /*
  * The integer intrinsics for machines without HVX: chunk by chunk with the compiler's vector extensions, the host's
- * own instructions where they pay, and the plain versions for the rest. Same results as emul/plain.h, bit for bit.
+ * own instructions where they pay (wide.h), and the plain versions for the rest (narrow.h). Same results as
+ * emul/plain.h, bit for bit.
  */
 #ifndef HVX_EMUL_INTEGER_H
 #define HVX_EMUL_INTEGER_H
@@ -11,6 +12,11 @@
 #include <string.h>
 
 #include "hvx/emul/plain.h"
+#if HVX_CHUNK_BYTES == 64
+#include "hvx/emul/wide.h"
+#else
+#include "hvx/emul/narrow.h"
+#endif
 
 /* expr computes a chunk of the result from chunks u, v, x (cast to type) of the operands */
 #define HVX_STEP_V(i, type, expr)           \
@@ -120,14 +126,6 @@ HVX_INLINE HVX_VectorPair Q6_Wuw_vmpy_VuhVuh(HVX_Vector u, HVX_Vector v) { retur
 HVX_INLINE HVX_VectorPair Q6_W_vswap_QVV(HVX_VectorPred q, HVX_Vector u, HVX_Vector v) {
     return Q6_W_vcombine_VV(hvx_select_bits(q.mask, v, u), hvx_select_bits(q.mask, u, v));
 }
-/* stores the bytes that the predicate selects */
-HVX_INLINE void Q6_vmem_QRIV(HVX_VectorPred q, HVX_Vector *address, HVX_Vector v) {
-    const union hvx_lanes mask = {q.mask}, value = {v};
-    for (int i = 0; i < 128; i++) {
-        if (mask.ub[i])
-            ((uint8_t *)address)[i] = value.ub[i];
-    }
-}
 
 /* ---- arithmetic ---- */
 HVX_FAST_VV(Q6_Vw_vadd_VwVw, chunk_u32, u + v)
@@ -153,8 +151,9 @@ HVX_FAST_VV(Q6_Vh_vmpy_VhVh_s1_rnd_sat, chunk_u32,
 HVX_FAST_VV(Q6_Vw_vmax_VwVw, chunk_i32, (u & (u > v)) | (v & ~(u > v)))
 HVX_FAST_VV(Q6_Vw_vmin_VwVw, chunk_i32, (u & (u < v)) | (v & ~(u < v)))
 HVX_FAST_VV(Q6_Vuh_vmax_VuhVuh, chunk_u16, (u & (chunk_u16)(u > v)) | (v & ~(chunk_u16)(u > v)))
+HVX_FAST_VV(Q6_Vub_vmax_VubVub, chunk_u8, (u & (chunk_u8)(u > v)) | (v & ~(chunk_u8)(u > v)))
+HVX_FAST_VV(Q6_Vub_vsub_VubVub_sat, chunk_u8, (u - v) & (chunk_u8)(u > v))
 HVX_FAST_VV(Q6_Vw_vmpyie_VwVuh, chunk_u32, u * (v & 0xffffu))
-HVX_INLINE HVX_Vector Q6_Vw_vmpye_VwVuh(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vw_vmpye_VwVuh(u, v); }
 HVX_INLINE chunk_u32 chunk_spread_bytes(int32_t t) {
     chunk_u32 r = {0};
     for (int i = 0; i < HVX_CHUNK_BYTES / 4; i++)
@@ -232,8 +231,6 @@ HVX_FAST_VR(Q6_Vuh_vlsr_VuhR, chunk_u16, u >> (t & 15))
 HVX_FAST_VR(Q6_Vub_vlsr_VubR, chunk_u32, u >> (t & 7) & (0x01010101u * (0xffu >> (t & 7))))
 HVX_FAST_VVR(Q6_Vh_vasr_VwVwR, chunk_i32, ((chunk_u32)(u >> (t & 15)) << 16) | ((chunk_u32)(v >> (t & 15)) & 0xffffu))
 HVX_FAST_VVR(Q6_Vw_vasracc_VwVwR, chunk_i32, (chunk_u32)u + (chunk_u32)(v >> (t & 31)))
-HVX_INLINE HVX_Vector Q6_Vw_vasl_VwVw(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vw_vasl_VwVw(u, v); }
-HVX_INLINE HVX_Vector Q6_Vw_vlsr_VwVw(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vw_vlsr_VwVw(u, v); }
 HVX_INLINE HVX_Vector Q6_Vuw_vcl0_Vuw(HVX_Vector u) { return plain_Q6_Vuw_vcl0_Vuw(u); }
 
 /* ---- bytes that change place ---- */
@@ -245,23 +242,13 @@ HVX_INLINE HVX_Vector hvx_window(HVX_Vector low, HVX_Vector high, uint32_t offse
     memcpy(&r, bytes + offset, 128);
     return r;
 }
-#if HVX_CHUNK_BYTES == 64
-/* word lanes that move within two registers: far cheaper than a way through memory */
-HVX_INLINE HVX_Vector hvx_rotate_words(HVX_Vector u, int32_t words) {
-    const chunk_u32 lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    HVX_Vector r;
-    for (uint32_t i = 0; i < 2; i++) {
-        const chunk_u32 from = (lane + 16 * i + (uint32_t)words) & 31u;
-        r.c[i] = (chunk_u32)_mm512_permutex2var_epi32((__m512i)u.c[0], (__m512i)from, (__m512i)u.c[1]);
-    }
-    return r;
-}
 HVX_INLINE HVX_Vector Q6_V_vror_VR(HVX_Vector u, int32_t t) {
-    return (t & 3) == 0 ? hvx_rotate_words(u, t >> 2) : hvx_window(u, u, (uint32_t)t & 127);
-}
-#else
-HVX_INLINE HVX_Vector Q6_V_vror_VR(HVX_Vector u, int32_t t) { return hvx_window(u, u, (uint32_t)t & 127); }
+#if HVX_CHUNK_BYTES == 64
+    if ((t & 3) == 0)
+        return hvx_rotate_words(u, t >> 2);
 #endif
+    return hvx_window(u, u, (uint32_t)t & 127);
+}
 HVX_INLINE HVX_Vector Q6_V_valign_VVR(HVX_Vector u, HVX_Vector v, int32_t t) {
     return hvx_window(v, u, (uint32_t)t & 127);
 }
@@ -270,24 +257,14 @@ HVX_INLINE HVX_Vector Q6_V_vlalign_VVR(HVX_Vector u, HVX_Vector v, int32_t t) {
 }
 HVX_FAST_VV(Q6_Vh_vshuffe_VhVh, chunk_u32, (v & 0xffffu) | u << 16)
 HVX_FAST_VV(Q6_Vh_vshuffo_VhVh, chunk_u32, v >> 16 | (u & 0xffff0000u))
-#if HVX_CHUNK_BYTES == 64
-#define HVX_STEP_SHUFFLE_HALVES(i, from)                                                                       \
-    r.c[i] = (chunk_u32)_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64((__m512i)(from).c[0], i)) |            \
-             (chunk_u32)_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64((__m512i)(from).c[1], i)) << 16;
-HVX_INLINE HVX_Vector Q6_Vh_vshuff_Vh(HVX_Vector u) {
-    HVX_Vector r;
-    HVX_EACH_CHUNK(HVX_STEP_SHUFFLE_HALVES, u)
-    return r;
+HVX_FAST_VV(hvx_subtract_even_bytes, chunk_u16, (u & 0xff) - (v & 0xff))
+HVX_FAST_VV(hvx_subtract_odd_bytes, chunk_u16, (u >> 8) - (v >> 8))
+HVX_INLINE HVX_VectorPair Q6_Wh_vsub_VubVub(HVX_Vector u, HVX_Vector v) {
+    return Q6_W_vcombine_VV(hvx_subtract_odd_bytes(u, v), hvx_subtract_even_bytes(u, v));
 }
-#else
-HVX_INLINE HVX_Vector Q6_Vh_vshuff_Vh(HVX_Vector u) { return plain_Q6_Vh_vshuff_Vh(u); }
-#endif
-HVX_INLINE HVX_Vector Q6_Vh_vdeal_Vh(HVX_Vector u) { return plain_Q6_Vh_vdeal_Vh(u); }
-HVX_INLINE HVX_Vector Q6_Vh_vpacke_VwVw(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vh_vpacke_VwVw(u, v); }
-HVX_INLINE HVX_Vector Q6_Vh_vpacko_VwVw(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vh_vpacko_VwVw(u, v); }
-HVX_INLINE HVX_Vector Q6_Vb_vpacke_VhVh(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vb_vpacke_VhVh(u, v); }
-HVX_INLINE HVX_Vector Q6_Vb_vpacko_VhVh(HVX_Vector u, HVX_Vector v) { return plain_Q6_Vb_vpacko_VhVh(u, v); }
-HVX_INLINE HVX_VectorPair Q6_Wuh_vunpack_Vub(HVX_Vector u) { return plain_Q6_Wuh_vunpack_Vub(u); }
+HVX_INLINE HVX_VectorPair Q6_Wh_vshuffoe_VhVh(HVX_Vector u, HVX_Vector v) {
+    return Q6_W_vcombine_VV(Q6_Vh_vshuffo_VhVh(u, v), Q6_Vh_vshuffe_VhVh(u, v));
+}
 
 #if HVX_CHUNK_BYTES == 64
 #define HVX_LOOK_UP(chunk, table) (chunk_u32) _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), (__m512i)(chunk))
@@ -319,6 +296,31 @@ HVX_INLINE HVX_Vector Q6_Vb_vlut32_VbVbR_nomatch(HVX_Vector u, HVX_Vector v, int
 #else
 HVX_INLINE HVX_Vector Q6_Vb_vlut32_VbVbR_nomatch(HVX_Vector u, HVX_Vector v, int32_t t) {
     return plain_Q6_Vb_vlut32_VbVbR_nomatch(u, v, t);
+}
+#endif
+
+#ifdef HVX_LOOK_UP
+/* low and high bytes of the table's half-words, put together for the even and the odd indices */
+#define HVX_STEP_LOOK_UP_HALVES(i, from, low, high)                                     \
+    {                                                                                   \
+        const chunk_u32 place = from.c[i] & 0x0f0f0f0fu;                                \
+        const chunk_u32 l = HVX_LOOK_UP(place, low), h = HVX_LOOK_UP(place, high);      \
+        even.c[i] = (l & 0x00ff00ffu) | (chunk_u32)((chunk_u16)h << 8);                 \
+        odd.c[i] = (chunk_u32)((chunk_u16)l >> 8) | (h & 0xff00ff00u);                  \
+    }
+HVX_INLINE HVX_VectorPair Q6_Wh_vlut16_VbVhR_nomatch(HVX_Vector u, HVX_Vector v, int32_t t) {
+    const union hvx_lanes table = {v};
+    uint16_t entries[16];
+    for (int i = 0; i < 16; i++)
+        entries[i] = table.uh[2 * (((t & 15) << 4 | i) & 31) + (t >> 1 & 1)];
+    const __m128i low = hvx_table16(entries, 0), high = hvx_table16(entries, 1);
+    HVX_Vector even, odd;
+    HVX_EACH_CHUNK(HVX_STEP_LOOK_UP_HALVES, u, low, high)
+    return Q6_W_vcombine_VV(odd, even);
+}
+#else
+HVX_INLINE HVX_VectorPair Q6_Wh_vlut16_VbVhR_nomatch(HVX_Vector u, HVX_Vector v, int32_t t) {
+    return plain_Q6_Wh_vlut16_VbVhR_nomatch(u, v, t);
 }
 #endif
 
@@ -364,28 +366,7 @@ HVX_INLINE HVX_Vector Q6_V_vdelta_VV(HVX_Vector u, HVX_Vector v) {
 
 /* Amounts -1, -2, -4 and -8 move whole bytes .. double words: what kernels use. Others take the general way. */
 HVX_INLINE HVX_VectorPair Q6_W_vdeal_VVR(HVX_Vector u, HVX_Vector v, int32_t t) {
-    if ((t & 127) != (-4 & 127))
-        return plain_Q6_W_vdeal_VVR(u, v, t);
-    const union hvx_lanes high = {u}, low = {v};
-    union hvx_lanes even, odd;
-    for (int i = 0; i < 16; i++) {
-        even.uw[i] = low.uw[2 * i];
-        even.uw[16 + i] = high.uw[2 * i];
-        odd.uw[i] = low.uw[2 * i + 1];
-        odd.uw[16 + i] = high.uw[2 * i + 1];
-    }
-    return Q6_W_vcombine_VV(odd.v, even.v);
-}
-HVX_INLINE HVX_VectorPair hvx_interleave(HVX_Vector u, HVX_Vector v, uint32_t words) {
-    const union hvx_lanes high = {u}, low = {v};
-    union hvx_lanes r[2];
-    for (uint32_t i = 0; i < 32; i += words) {
-        for (uint32_t k = 0; k < words; k++) {
-            r[i / 16].uw[2 * i % 32 + k] = low.uw[i + k];
-            r[i / 16].uw[2 * i % 32 + words + k] = high.uw[i + k];
-        }
-    }
-    return Q6_W_vcombine_VV(r[1].v, r[0].v);
+    return (t & 127) == (-4 & 127) ? hvx_deal(u, v) : plain_Q6_W_vdeal_VVR(u, v, t);
 }
 HVX_INLINE HVX_VectorPair Q6_W_vshuff_VVR(HVX_Vector u, HVX_Vector v, int32_t t) {
     if ((t & 127) == (-4 & 127))

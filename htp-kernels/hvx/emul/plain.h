@@ -117,10 +117,23 @@ PLAIN_VV(Q6_Vh_vmpy_VhVh_s1_rnd_sat, 64, h, plain_saturate_half((u.h[i] * v.h[i]
 PLAIN_VV(Q6_Vw_vmax_VwVw, 32, w, u.w[i] > v.w[i] ? u.w[i] : v.w[i])
 PLAIN_VV(Q6_Vw_vmin_VwVw, 32, w, u.w[i] < v.w[i] ? u.w[i] : v.w[i])
 PLAIN_VV(Q6_Vuh_vmax_VuhVuh, 64, uh, u.uh[i] > v.uh[i] ? u.uh[i] : v.uh[i])
+PLAIN_VV(Q6_Vub_vmax_VubVub, 128, ub, u.ub[i] > v.ub[i] ? u.ub[i] : v.ub[i])
+PLAIN_VV(Q6_Vub_vsub_VubVub_sat, 128, ub, (uint8_t)(u.ub[i] > v.ub[i] ? u.ub[i] - v.ub[i] : 0))
 /* words times the even half-words: the low word of the product, and the product without its 16 lowest bits */
 PLAIN_VV(Q6_Vw_vmpyie_VwVuh, 32, uw, u.uw[i] * v.uh[2 * i])
 PLAIN_VV(Q6_Vw_vmpye_VwVuh, 32, w, (int32_t)((int64_t)u.w[i] * v.uh[2 * i] >> 16))
 PLAIN_VR(Q6_Vw_vmpyi_VwRub, 32, uw, u.uw[i] * plain_byte(t, i))
+/* even bytes give the low vector, odd ones the high vector */
+HVX_PLAIN_FN HVX_VectorPair plain_Q6_Wh_vsub_VubVub(HVX_Vector u_, HVX_Vector v_) {
+    const union hvx_lanes u = {u_}, v = {v_};
+    union hvx_lanes r[2];
+    union hvx_pair_lanes pair;
+    for (int i = 0; i < 128; i++)
+        r[i & 1].h[i / 2] = (int16_t)(u.ub[i] - v.ub[i]);
+    pair.v[0] = r[0].v;
+    pair.v[1] = r[1].v;
+    return pair.w;
+}
 PLAIN_VV(Q6_Vuh_vmpy_VuhVuh_rs16, 64, uh, (uint16_t)((uint32_t)u.uh[i] * v.uh[i] >> 16))
 /* even half-words times the low half of t go to the low vector, odd ones times the high half to the high vector */
 HVX_PLAIN_FN HVX_VectorPair plain_Q6_Ww_vmpyacc_WwVhRh(HVX_VectorPair w, HVX_Vector u_, int32_t t) {
@@ -202,8 +215,29 @@ PLAIN_VV(Q6_Vb_vpacke_VhVh, 128, ub, i < 64 ? v.ub[2 * i] : u.ub[2 * (i - 64)])
 PLAIN_VV(Q6_Vb_vpacko_VhVh, 128, ub, i < 64 ? v.ub[2 * i + 1] : u.ub[2 * (i - 64) + 1])
 PLAIN_VV(Q6_Vh_vshuffe_VhVh, 64, uh, i & 1 ? u.uh[i - 1] : v.uh[i])
 PLAIN_VV(Q6_Vh_vshuffo_VhVh, 64, uh, i & 1 ? u.uh[i] : v.uh[i + 1])
+/* pairs of the even half-words in the low vector, of the odd ones in the high vector */
+HVX_PLAIN_FN HVX_VectorPair plain_Q6_Wh_vshuffoe_VhVh(HVX_Vector u, HVX_Vector v) {
+    union hvx_pair_lanes pair;
+    pair.v[0] = plain_Q6_Vh_vshuffe_VhVh(u, v);
+    pair.v[1] = plain_Q6_Vh_vshuffo_VhVh(u, v);
+    return pair.w;
+}
 /* u: indices, v: a table of 32 bytes in the even or odd bytes of half of the vector, which t chooses */
 PLAIN_VVR(Q6_Vb_vlut32_VbVbR_nomatch, 128, ub, v.ub[2 * (((t & 7) << 5 | (u.ub[i] & 31)) & 63) + (t >> 1 & 1)])
+/*
+ * u: indices, v: a table of 16 half-words in the even or odd ones of half of the vector, which t chooses. Even bytes
+ * give the low vector, odd ones the high vector.
+ */
+HVX_PLAIN_FN HVX_VectorPair plain_Q6_Wh_vlut16_VbVhR_nomatch(HVX_Vector u_, HVX_Vector v_, int32_t t) {
+    const union hvx_lanes u = {u_}, v = {v_};
+    union hvx_lanes r[2];
+    union hvx_pair_lanes pair;
+    for (int i = 0; i < 128; i++)
+        r[i & 1].uh[i / 2] = v.uh[2 * (((t & 15) << 4 | (u.ub[i] & 15)) & 31) + (t >> 1 & 1)];
+    pair.v[0] = r[0].v;
+    pair.v[1] = r[1].v;
+    return pair.w;
+}
 
 /* butterfly networks: where the control byte has the bit of a stage, a byte comes from the partner of that stage */
 HVX_PLAIN_FN HVX_Vector plain_delta(HVX_Vector u_, HVX_Vector v_, int first_bit, int step) {

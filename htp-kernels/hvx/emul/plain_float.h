@@ -87,7 +87,9 @@ HVX_PLAIN_FN HVX_Vector plain_Q6_Vhf_equals_Wqf32(HVX_VectorPair w) {
     return r.v;
 }
 PLAIN_FLOAT_VV(Q6_Vqf16_vmpy_VhfVhf, 64, uh, hvx_qf16_bits(hvx_half_to_float(u.uh[i]) * hvx_half_to_float(v.uh[i])))
+PLAIN_FLOAT_VV(Q6_Vqf16_vadd_Vqf16Vhf, 64, uh, hvx_qf16_bits(hvx_qf16_value(u.uh[i]) + hvx_half_to_float(v.uh[i])))
 PLAIN_FLOAT_V(Q6_Vhf_equals_Vqf16, 64, uh, hvx_float_to_half(hvx_qf16_value(u.uh[i])))
+PLAIN_FLOAT_V(Q6_Vhf_equals_Vh, 64, uh, hvx_float_to_half((float)u.h[i]))
 
 #undef HVX_QF
 #endif

@@ -11,8 +11,9 @@ struct probabilities {
 };
 
 /*
- * sums[row] = sums[row] * factor[row] + the sum over keys of p[row][key] * value[key], for 1 .. ATTENTION_ROW_STEP rows,
- * all units of a block's values. The sums of rows are state_vectors apart; 3 rows need p[3] = 0 and sums of a fourth.
+ * sums[row] = sums[row] * factor[row] + the sum over keys of p[row][key] * value[key], for 1 .. ATTENTION_ROW_STEP
+ * rows, all units of a block's values. The sums of rows are state_vectors apart; 3 rows need p[3] = 0 and sums of a
+ * fourth.
  */
 void attention_add_values(uint32_t rows, uint32_t units, const uint8_t *values, uint32_t keys,
                           const struct probabilities *p, HVX_Vector *sums, size_t state_vectors);

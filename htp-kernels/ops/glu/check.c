@@ -51,7 +51,8 @@ static void run_shape(struct check *c, uint32_t op, uint32_t type, const struct 
     struct check_tensor a, b, dst;
     const bool halves = s->form == HALVES || s->form == SWAPPED;
     const uint32_t size = check_type_size(type), length = s->ne[0];
-    const uint32_t a_ne[4] = {halves ? 2 * length : length, s->ne[1], s->ne[2], s->ne[3]};
+    const uint32_t odd = halves && length % 2 == 1; /* one element more than both halves */
+    const uint32_t a_ne[4] = {halves ? 2 * length + odd : length, s->ne[1], s->ne[2], s->ne[3]};
     uint32_t a_nb[4], b_nb[4], dst_nb[4];
     check_strides(type, a_ne, s->src_form, a_nb);
     check_strides(type, s->ne, s->form == DST_IS_B ? s->dst_form : s->src_form, b_nb);

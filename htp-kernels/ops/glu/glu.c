@@ -126,8 +126,8 @@ static uint32_t fail(struct htp_exec *exec, uint32_t status, uint32_t detail) {
 uint32_t htp_glu(struct htp_exec *exec) {
     if (exec->n_src < 1 || exec->src[0] == NULL || exec->dst == NULL || exec->params == NULL)
         return fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
-    struct htp_view a = *exec->src[0], b = exec->n_src > 1 && exec->src[1] != NULL ? *exec->src[1] : a;
-    const struct htp_view *dst = exec->dst;
+    const struct htp_view *a = exec->src[0], *b = exec->n_src > 1 ? exec->src[1] : NULL, *dst = exec->dst;
+    struct htp_view halves[2];
     struct htp_glu_params params;
     __builtin_memcpy(&params, exec->params, sizeof(params));
     /* where a * sigmoid(alpha * a) is cut off, see hvx_gated_qf32; a negative alpha has the limit there */
@@ -136,26 +136,25 @@ uint32_t htp_glu(struct htp_exec *exec) {
     const struct map map = {find_kernel(exec->op), dst->type, {params.alpha, params.limit, floor}};
     if (map.run == NULL)
         return fail(exec, HTP_STATUS_UNSUPPORTED, exec->op);
-    if (a.type != dst->type || a.layout != HTP_LAYOUT_ROWS)
+    if (a->type != dst->type || a->layout != HTP_LAYOUT_ROWS)
         return fail(exec, HTP_STATUS_UNSUPPORTED, 0);
-    if (b.type != dst->type || b.layout != HTP_LAYOUT_ROWS)
+    if (b != NULL && (b->type != dst->type || b->layout != HTP_LAYOUT_ROWS))
         return fail(exec, HTP_STATUS_UNSUPPORTED, 1);
     if (!map_knows(dst->type) || dst->layout != HTP_LAYOUT_ROWS)
         return fail(exec, HTP_STATUS_UNSUPPORTED, 2);
-    if (exec->n_src < 2 || exec->src[1] == NULL) { /* halves of rows, which begin with that of a unless swapped */
-        if (a.ne[0] % 2 != 0)
-            return fail(exec, HTP_STATUS_BAD_OP, 16);
-        a.ne[0] = b.ne[0] = a.ne[0] / 2;
-        const size_t half = (size_t)a.ne[0] * a.nb[0];
-        if (params.swapped)
-            a.data += half;
-        else
-            b.data += half;
+    if (b == NULL) { /* halves of rows, which begin with that of a unless swapped */
+        halves[0] = halves[1] = *a;
+        const uint32_t length = a->ne[0] / 2; /* as in ggml: of an odd number the last one belongs to neither */
+        const size_t half = (size_t)length * a->nb[0];
+        halves[params.swapped ? 0 : 1].data += half;
+        halves[0].ne[0] = halves[1].ne[0] = length;
+        a = &halves[0];
+        b = &halves[1];
     }
     for (uint32_t i = 0; i < HTP_MAX_DIMS; i++) {
-        if (a.ne[i] != dst->ne[i] || b.ne[i] != dst->ne[i])
+        if (a->ne[i] != dst->ne[i] || b->ne[i] != dst->ne[i])
             return fail(exec, HTP_STATUS_BAD_OP, 16 + i);
     }
-    map_run(exec, &map, &a, &b, dst);
+    map_run(exec, &map, a, b, dst);
     return HTP_STATUS_OK;
 }

@@ -84,21 +84,33 @@ static const HVX_Vector *load_f32(const struct source_row *row, uint32_t begin, 
     return stage;
 }
 
+const HVX_Vector *matmul_load_f32(const struct matmul *m, const uint8_t *source, uint32_t begin, uint32_t count,
+                                  HVX_Vector *stage) {
+    const struct source_row row = {source, m->activations->type, m->activations->nb[0]};
+    return load_f32(&row, begin, count, HVX_HALVES, stage);
+}
+
 static enum quantize_form form_of(uint32_t type) {
     return type == HTP_TYPE_Q4_1 ? QUANTIZE_MINIMUM : type == HTP_TYPE_MXFP4 ? QUANTIZE_HALF : QUANTIZE_ZERO;
 }
 
-static void quantize_row(const struct matmul *m, const struct source_row *row, uint8_t *to, HVX_Vector *stage) {
+/* Returns the row's unit. MXFP4 has no kernels for narrow rows: its scales are f32 always. */
+static float quantize_row(const struct matmul *m, const struct source_row *row, uint8_t *to, HVX_Vector *stage) {
     const uint32_t zero = htp_tile_zero(m->type);
     const enum quantize_form form = form_of(m->type);
-    uint8_t *records = to + htp_round_up(m->k, QUANTIZE_PAD);
-    for (uint32_t begin = 0; begin < m->k; begin += QUANTIZE_GROUP) {
-        const uint32_t count = htp_min_u32(m->k - begin, QUANTIZE_GROUP);
+    uint8_t *const first_record = to + htp_round_up(m->k, QUANTIZE_PAD), *records = first_record;
+    struct quantize_range range = quantize_range_start();
+    for (uint32_t begin = 0; begin < m->k; begin += QUANTIZE_BATCH) {
+        const uint32_t count = htp_min_u32(m->k - begin, QUANTIZE_BATCH);
         const uint32_t padded = (uint32_t)htp_round_up(count, QUANTIZE_PAD);
         const HVX_Vector *x = load_f32(row, begin, count, QUANTIZE_PAD, stage);
-        quantize_group(x, padded, form, zero, (HVX_Vector *)(void *)(to + begin), (HVX_Vector *)(void *)records);
-        records += QUANTIZE_GROUP_RECORD_BYTES;
+        quantize_values(x, padded, form, zero, (HVX_Vector *)(void *)(to + begin), (HVX_Vector *)(void *)records,
+                        &range);
+        records += QUANTIZE_BATCH / QUANTIZE_GROUP * QUANTIZE_GROUP_RECORD_BYTES;
     }
+    if (form == QUANTIZE_HALF)
+        return 1;
+    return quantize_narrow((HVX_Vector *)(void *)first_record, htp_div_up(m->k, QUANTIZE_GROUP), form, &range);
 }
 
 static void half_row(const struct matmul *m, const struct source_row *row, HVX_Vector *to, HVX_Vector *stage) {
@@ -143,7 +155,7 @@ void matmul_prepare(void *arg, uint32_t thread, uint32_t n_threads) {
         uint8_t *to = m->activation_rows + (size_t)i * m->activation_bytes;
         const struct source_row row = {m->rows[i].source, m->activations->type, m->activations->nb[0]};
         if (matmul_is_quantized(m->type))
-            quantize_row(m, &row, to, stage);
+            m->rows[i].unit = quantize_row(m, &row, to, stage);
         else if (m->type == HTP_TYPE_F16)
             half_row(m, &row, (HVX_Vector *)(void *)to, stage);
         else

@@ -328,7 +328,6 @@ void check_matmul(struct check *c) {
     static const uint32_t types[] = {HTP_TYPE_Q4_0,   HTP_TYPE_Q8_0, HTP_TYPE_Q4_1, HTP_TYPE_MXFP4,
                                      HTP_TYPE_IQ4_NL, HTP_TYPE_F16,  HTP_TYPE_BF16, HTP_TYPE_F32};
     static const uint32_t a_types[] = {HTP_TYPE_F32, HTP_TYPE_F16, HTP_TYPE_F32, HTP_TYPE_BF16};
-    check_matmul_quantizer(c);
     for (uint32_t t = 0; t < sizeof(types) / sizeof(types[0]); t++) {
         const bool floats = !matmul_is_quantized(types[t]);
         if (!floats)
@@ -357,6 +356,8 @@ void check_matmul(struct check *c) {
         run_exponents(c, 0, 4, 8, m); /* scale times scale is subnormal */
         run_exponents(c, 252, 4, -40, m);
     }
+    check_matmul_quantizer(c);
     check_matmul_refuses(c);
     check_matmul_id_refuses(c);
+    check_matmul_hmx(c);
 }

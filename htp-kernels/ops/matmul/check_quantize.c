@@ -1,7 +1,9 @@
 /* The quantiser of MUL_MAT's activations against its rule. */
 #include <math.h>
+#include <string.h>
 
 #include "check/check.h"
+#include "hvx/emul/half.h"
 #include "ops/matmul/check_parts.h"
 #include "ops/matmul/quantize.h"
 
@@ -12,22 +14,60 @@ static bool is_sum(enum quantize_form form, const struct activation_record *reco
     return record->start[half] == -8 * sum;
 }
 
+/* Makes a row narrow, by its rule, or leaves it as it is; nothing may be lost. Returns whether it is. */
+static bool check_narrow(struct check *c, struct activation_record *records, uint32_t groups, enum quantize_form form,
+                         const struct quantize_range *range) {
+    struct activation_record before[2 * QUANTIZE_GROUP_RECORDS];
+    memcpy(before, records, groups * QUANTIZE_GROUP_RECORD_BYTES);
+    int least = INT32_MAX, largest = INT32_MIN;
+    for (uint32_t b = 0; b < groups * QUANTIZE_GROUP / 32; b++) {
+        const float scale = before[b / 2].scale[b % 2];
+        if (scale == 0 || form == QUANTIZE_HALF)
+            continue;
+        least = ilogbf(scale) < least ? ilogbf(scale) : least;
+        largest = ilogbf(scale) > largest ? ilogbf(scale) : largest;
+    }
+    if (form == QUANTIZE_HALF)
+        return false;
+    const float unit = quantize_narrow((HVX_Vector *)(void *)records, groups, form, range);
+    const int top = largest > -100 ? largest : -100;
+    const bool expected = largest == INT32_MIN || (least >= top - 29 && top <= 100);
+    uint32_t bad = expected != (unit != 0);
+    for (uint32_t b = 0; b < groups * QUANTIZE_GROUP / 32 && unit != 0; b++) {
+        const struct activation_record *now = &records[b / 2], *then = &before[b / 2];
+        const uint16_t half = (uint16_t)(now->halves >> (b % 2 * 16));
+        bad += hvx_half_to_float(half) * unit != then->scale[b % 2];
+        if (form == QUANTIZE_MINIMUM)
+            bad += now->scaled_sum[b % 2] * unit != then->scaled_sum[b % 2];
+        else
+            bad += now->start[b % 2] != then->start[b % 2];
+    }
+    if (unit == 0)
+        bad += memcmp(before, records, groups * QUANTIZE_GROUP_RECORD_BYTES) != 0;
+    check_true(c, bad == 0, "quantiser: %u of a row's records wrong, exponents of scales %d to %d, unit %g",
+               (unsigned)bad, least, largest, (double)unit);
+    return unit != 0;
+}
+
 void check_matmul_quantizer(struct check *c) {
-    static float x[QUANTIZE_GROUP] __attribute__((aligned(128)));
-    static int8_t q[QUANTIZE_GROUP] __attribute__((aligned(128)));
-    static struct activation_record records[QUANTIZE_GROUP_RECORDS] __attribute__((aligned(128)));
+    static float x[QUANTIZE_BATCH] __attribute__((aligned(128)));
+    static int8_t q[QUANTIZE_BATCH] __attribute__((aligned(128)));
+    static struct activation_record records[2 * QUANTIZE_GROUP_RECORDS] __attribute__((aligned(128)));
     static const enum quantize_form forms[] = {QUANTIZE_ZERO, QUANTIZE_MINIMUM, QUANTIZE_HALF};
-    for (uint32_t round = 0; round < 180; round++) {
-        const enum quantize_form form = forms[round / 60];
-        const uint32_t count = QUANTIZE_PAD * (1 + round % 4), range = round % 60 < 20 ? 0 : round % 60 < 40 ? 10 : 80;
+    static const uint32_t ranges[] = {0, 10, 14, 80};
+    uint32_t narrow = 0;
+    for (uint32_t round = 0; round < 240; round++) {
+        const enum quantize_form form = forms[round / 80];
+        const uint32_t count = QUANTIZE_PAD * (1 + round % 8), range = ranges[round % 80 / 20];
         for (uint32_t i = 0; i < count; i++) {
             static float factor;
             if (i % 32 == 0)
                 factor = check_below(7) == 0 ? 0 : ldexpf(1, (int)check_below(2 * range + 1) - (int)range);
             x[i] = check_uniform() * factor * (i % 32 == 9 ? 3 : 1);
         }
-        quantize_group((const HVX_Vector *)(const void *)x, count, form, 8, (HVX_Vector *)(void *)q,
-                       (HVX_Vector *)(void *)records);
+        struct quantize_range scales = quantize_range_start();
+        quantize_values((const HVX_Vector *)(const void *)x, count, form, 8, (HVX_Vector *)(void *)q,
+                        (HVX_Vector *)(void *)records, &scales);
         double rounding = 0, scale_error = 0;
         uint32_t bad = 0;
         for (uint32_t b = 0; b < count / 32; b++) {
@@ -51,5 +91,7 @@ void check_matmul_quantizer(struct check *c) {
         check_case(c, rounding - 0.5, 2e-5, "quantiser: rounding beyond a half, range 2^+-%u", (unsigned)range);
         check_case(c, scale_error, 0, "quantiser: scale, range 2^+-%u", (unsigned)range);
         check_true(c, bad == 0, "quantiser: %u sums or scales wrong", (unsigned)bad);
+        narrow += check_narrow(c, records, (count + QUANTIZE_GROUP - 1) / QUANTIZE_GROUP, form, &scales);
     }
+    check_true(c, narrow >= 80 && narrow <= 140, "quantiser: %u of 240 rows narrow", (unsigned)narrow);
 }

@@ -6,7 +6,10 @@ const struct kernels *matmul_kernels(uint32_t type) {
     switch (type) {
 #define TILE_CASE(TYPE, name, tiles)                                                                     \
     case HTP_TYPE_##TYPE: {                                                                              \
-        static const struct kernels kernels = {.pass_tiles = tiles, .gemv = gemv_##name, .gemm = gemm_##name}; \
+        static const struct kernels kernels = {.pass_tiles = tiles,                                      \
+                                               .gemv = gemv_##name,                                      \
+                                               .gemv_wide = gemv_wide_##name,                            \
+                                               .gemm = gemm_##name};                                     \
         return &kernels;                                                                                 \
     }
         KERNEL_TILE_LIST(TILE_CASE)

@@ -14,11 +14,11 @@
 /* ---- quantised weights, in tiles ---- */
 
 /* column tiles that a GEMV pass takes: measured, more would spill */
-#define KERNEL_Q4_0_TILES 3
+#define KERNEL_Q4_0_TILES 4
 #define KERNEL_Q8_0_TILES 4
-#define KERNEL_Q4_1_TILES 3
+#define KERNEL_Q4_1_TILES 4
 #define KERNEL_MXFP4_TILES 3
-#define KERNEL_IQ4_NL_TILES 3
+#define KERNEL_IQ4_NL_TILES 4
 
 /* X(type, name, column tiles of a GEMV pass) */
 #define KERNEL_TILE_LIST(X)               \
@@ -28,16 +28,18 @@
     X(MXFP4, mxfp4, KERNEL_MXFP4_TILES)   \
     X(IQ4_NL, iq4_nl, KERNEL_IQ4_NL_TILES)
 
-/* One activation row, `tiles` column tiles: sums[t]. */
+/* One activation row, `tiles` column tiles: sums[t], in units of the row. gemv_wide: for a row with f32 scales. */
 typedef void (*kernel_gemv)(const uint8_t *weights, size_t tile_bytes, uint32_t tiles, uint32_t blocks,
                             const struct activation_slice *a, HVX_Vector *sums);
-/* 1 .. KERNEL_ROWS activation rows, one column tile: sums[r]. */
+/* 1 .. KERNEL_ROWS activation rows, none of them wide, one column tile: sums[r]. */
 typedef void (*kernel_gemm)(const uint8_t *weights, uint32_t blocks, const struct activation_slice *a, uint32_t rows,
                             HVX_Vector *sums);
 
 #define KERNEL_TILE_DECLARE(TYPE, name, tiles)                                                                \
     void gemv_##name(const uint8_t *weights, size_t tile_bytes, uint32_t n_tiles, uint32_t blocks,            \
                      const struct activation_slice *a, HVX_Vector *sums);                                     \
+    void gemv_wide_##name(const uint8_t *weights, size_t tile_bytes, uint32_t n_tiles, uint32_t blocks,       \
+                          const struct activation_slice *a, HVX_Vector *sums);                                \
     void gemm_##name(const uint8_t *weights, uint32_t blocks, const struct activation_slice *a, uint32_t rows, \
                      HVX_Vector *sums);
 KERNEL_TILE_LIST(KERNEL_TILE_DECLARE)
@@ -64,6 +66,7 @@ void gemm_f32(const uint8_t *weights, size_t row_bytes, uint32_t weight_rows, ui
 struct kernels {
     uint32_t pass_tiles; /* column tiles that belong together in a GEMV pass, 1 .. KERNEL_MAX_TILES */
     kernel_gemv gemv;    /* quantised weights, else NULL */
+    kernel_gemv gemv_wide;
     kernel_gemm gemm;
     kernel_float gemm_float; /* the other weights, else NULL */
 };

@@ -9,6 +9,7 @@
  */
 #include "ops/matmul/matmul.h"
 
+#include "ops/matmul/hmx.h"
 #include "ops/matmul/weights.h"
 
 #define INLINE_PREPARE_VALUES 8192 /* up to this, waking threads costs more than it saves */
@@ -17,18 +18,6 @@ uint32_t htp_matmul(struct htp_exec *exec);
 
 /* ---- multiplying ---- */
 
-/* A column tile's outputs for one row; added to what is there when K comes in slices. */
-static void store_outputs(uint8_t *output, uint32_t first, uint32_t count, bool add, HVX_Vector sums) {
-    float *to = (float *)(void *)output + first;
-    if (count == MATMUL_TILE) {
-        hvx_store(to, add ? hvx_add_f32(hvx_load(to), sums) : sums);
-        return;
-    }
-    if (add)
-        sums = hvx_add_f32(hvx_load_bytes(to, count * 4), sums);
-    hvx_store_bytes(to, count * 4, sums);
-}
-
 /* Activation rows of one matrix and where their outputs go. */
 struct operand_rows {
     const uint8_t *activations;
@@ -36,10 +25,32 @@ struct operand_rows {
     uint32_t count;
 };
 
-static void store_tile(const struct matmul *m, const struct weight_step *step, const struct matmul_row *row,
-                       uint32_t tile, HVX_Vector sums) {
-    const uint32_t first = tile * MATMUL_TILE;
-    store_outputs(row->output, first, htp_min_u32(m->n - first, MATMUL_TILE), step->first_unit != 0, sums);
+/* The outputs of a row in `tiles` column tiles from `tile` on; added to what is there when K comes in slices. */
+static void store_outputs(const struct matmul *m, const struct weight_step *step, const struct matmul_row *row,
+                          uint32_t tile, uint32_t tiles, const HVX_Vector *sums) {
+    const uint32_t first = tile * MATMUL_TILE, count = htp_min_u32(m->n - first, tiles * MATMUL_TILE);
+    const uint32_t rest = count % MATMUL_TILE;
+    const HVX_Vector unit = hvx_splat_f32(row->unit == 0 ? 1 : row->unit);
+    const bool add = step->first_unit != 0;
+    float *to = (float *)(void *)row->output + first;
+    HVX_ROLLED
+    for (uint32_t i = count / MATMUL_TILE; i > 0; i--, to += MATMUL_TILE, sums++) {
+        const HVX_Vector sum = hvx_mul_f32(*sums, unit);
+        hvx_store(to, add ? hvx_add_f32(hvx_load(to), sum) : sum);
+    }
+    if (rest != 0) {
+        const HVX_Vector sum = hvx_mul_f32(*sums, unit);
+        hvx_store_bytes(to, rest * 4, add ? hvx_add_f32(hvx_load_bytes(to, rest * 4), sum) : sum);
+    }
+}
+
+/* Wide rows go one at a time. */
+static uint32_t rows_of_pass(struct operand_rows x) {
+    const uint32_t most = htp_min_u32(x.count, KERNEL_ROWS);
+    uint32_t narrow = 0;
+    while (narrow < most && x.rows[narrow].unit != 0)
+        narrow++;
+    return narrow == 0 ? 1 : narrow;
 }
 
 static void multiply_quantized(const struct matmul *m, const struct weight_step *step, struct operand_rows x) {
@@ -53,17 +64,17 @@ static void multiply_quantized(const struct matmul *m, const struct weight_step 
             .records = x.activations + records + first_value / 64 * sizeof(struct activation_record),
             .row_bytes = m->activation_bytes,
         };
-        count = htp_min_u32(x.count, KERNEL_ROWS);
+        count = rows_of_pass(x);
         if (count == 1) {
-            m->kernels->gemv(step->data, step->tile_bytes, step->tiles, blocks, &a, sums);
-            for (uint32_t t = 0; t < step->tiles; t++)
-                store_tile(m, step, x.rows, step->tile + t, sums[t]);
+            const kernel_gemv gemv = x.rows->unit == 0 ? m->kernels->gemv_wide : m->kernels->gemv;
+            gemv(step->data, step->tile_bytes, step->tiles, blocks, &a, sums);
+            store_outputs(m, step, x.rows, step->tile, step->tiles, sums);
             continue;
         }
         for (uint32_t t = 0; t < step->tiles; t++) {
             m->kernels->gemm(step->data + t * step->tile_bytes, blocks, &a, count, sums);
             for (uint32_t i = 0; i < count; i++)
-                store_tile(m, step, x.rows + i, step->tile + t, sums[i]);
+                store_outputs(m, step, x.rows + i, step->tile + t, 1, sums + i);
         }
     }
 }
@@ -78,7 +89,7 @@ static void multiply_float(const struct matmul *m, const struct weight_step *ste
         m->kernels->gemm_float(step->data, step->row_bytes, weight_rows, step->k, x.activations + first,
                                m->activation_bytes, count, sums);
         for (uint32_t i = 0; i < count; i++)
-            store_tile(m, step, x.rows + i, step->tile, sums[i]);
+            store_outputs(m, step, x.rows + i, step->tile, 1, sums + i);
     }
 }
 
@@ -103,6 +114,9 @@ static uint32_t share_begin(const struct matmul_chunk *chunk, uint32_t share, ui
 /* Part `part` of `parts` of a group's rows; parts begin at multiples of what a kernel takes. */
 static struct operand_rows rows_of_part(const struct matmul *m, const struct matmul_group *g, uint32_t part,
                                         uint32_t parts) {
+    if (parts == 1) /* the usual case, a step: no divisions */
+        return (struct operand_rows){m->activation_rows + (size_t)g->first * m->activation_bytes, m->rows + g->first,
+                                     g->rows};
     const uint32_t length = (uint32_t)htp_round_up(htp_div_up(g->rows, parts), KERNEL_ROWS);
     const uint32_t begin = htp_min_u32(part * length, g->rows), row = g->first + begin;
     return (struct operand_rows){m->activation_rows + (size_t)row * m->activation_bytes, m->rows + row,
@@ -281,6 +295,8 @@ static uint32_t multiply_all(struct matmul *m) {
     m->repeat2 = a->ne[2] / w->ne[2];
     m->matrix_rows = a->ne[1] * m->repeat2 * (a->ne[3] / w->ne[3]);
     m->total_rows = m->matrix_rows * m->matrices;
+    if (matmul_hmx(m))
+        return HTP_STATUS_OK;
     const uint32_t status = matmul_plan(m);
     if (status == HTP_STATUS_OK)
         run(m);

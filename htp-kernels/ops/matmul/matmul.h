@@ -8,6 +8,7 @@
  *   weights.c      column tiles of src0 into VTCM, by DMA, ahead of their use (pack.c turns ggml rows into tiles)
  *   q4_0.c ...     dot products of a column tile with activation rows (tile_dot.h), a file a type; f16.c bf16.c f32.c
  *                  the same for weights of floats (float_dot.h); kernels.c finds them
+ *   hmx.c          the way over the matrix unit, for many rows (hmx_tiles.h)
  *   ref.c          the definition, for check.c
  *
  * Terms. A matrix: one of the ne02 * ne03 weight matrices (of MUL_MAT_ID: an expert). Its rows: the activation rows
@@ -29,7 +30,7 @@
 #define MATMUL_BLOCK 32
 
 /* What a worker needs for the preparation of activation rows; its part of VTCM is never smaller. */
-#define MATMUL_STAGE_VALUES 1024
+#define MATMUL_STAGE_VALUES 2048
 #define MATMUL_STAGE_BYTES (MATMUL_STAGE_VALUES * 4 + MATMUL_STAGE_VALUES * 2)
 
 enum matmul_source {
@@ -43,6 +44,7 @@ enum matmul_source {
 struct matmul_row {
     const uint8_t *source;
     uint8_t *output;
+    float unit; /* of quantised activations: what sums are to be multiplied with; 0: a wide row (quantize.h) */
 };
 
 /* Rows of one matrix that are in VTCM. */
@@ -76,6 +78,7 @@ struct matmul {
     uint32_t pass_tiles; /* column tiles that a kernel takes at a time */
     uint32_t n_threads;
     uint32_t slice_units, slices; /* K is cut into slices when a column tile is too large for VTCM */
+    size_t column_bytes;          /* of a column tile as stored; only for MATMUL_TILES */
     uint32_t slots;               /* of the ring of a thread; a slot holds a slice of pass_tiles column tiles */
     size_t tile_bytes;            /* of a column tile's slice in a slot */
     size_t row_stride;            /* of weight rows in a slot; not for MATMUL_TILES */
@@ -132,6 +135,14 @@ bool matmul_sort(struct matmul *m, const struct htp_view *ids, uint32_t first, u
 
 /* Divides VTCM; NO_VTCM when not even one activation row and one unit of weights fit. */
 uint32_t matmul_plan(struct matmul *m);
+
+/*
+ * Values [begin, begin + count) of a row of the activations as f32, with zeros behind them up to a multiple of 64; count
+ * is at most MATMUL_STAGE_VALUES. The row itself where it can be used as it lies, otherwise a copy in stage, which has
+ * MATMUL_STAGE_BYTES.
+ */
+const HVX_Vector *matmul_load_f32(const struct matmul *m, const uint8_t *source, uint32_t begin, uint32_t count,
+                                  HVX_Vector *stage);
 
 /* Worker: brings the chunk's rows into VTCM. Thread i of n takes its share of the rows. */
 void matmul_prepare(void *chunk, uint32_t i, uint32_t n);

@@ -7,15 +7,15 @@ static struct matmul_row broadcast_row(const struct matmul *m, uint32_t matrix, 
     const uint32_t i1 = r % a->ne[1], outer = r / a->ne[1];
     const uint32_t i2 = matrix % w->ne[2] * m->repeat2 + outer % m->repeat2;
     const uint32_t i3 = matrix / w->ne[2] * (a->ne[3] / w->ne[3]) + outer / m->repeat2;
-    return (struct matmul_row){htp_row(a, i1, i2, i3), htp_row(m->dst, i1, i2, i3)};
+    return (struct matmul_row){.source = htp_row(a, i1, i2, i3), .output = htp_row(m->dst, i1, i2, i3)};
 }
 
 /* MUL_MAT_ID: slots share activation rows when there are fewer of those. */
 static struct matmul_row picked_row(const struct matmul *m, uint32_t expert, uint32_t r) {
     const uint32_t used = m->dst->ne[1], pick = m->picks[m->starts[expert] + r];
     const uint32_t slot = pick % used, token = pick / used;
-    return (struct matmul_row){htp_row(m->activations, slot % m->activations->ne[1], token, 0),
-                               htp_row(m->dst, slot, token, 0)};
+    return (struct matmul_row){.source = htp_row(m->activations, slot % m->activations->ne[1], token, 0),
+                               .output = htp_row(m->dst, slot, token, 0)};
 }
 
 struct matmul_row matmul_find_row(const struct matmul *m, uint32_t matrix, uint32_t r) {

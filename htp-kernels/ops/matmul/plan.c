@@ -79,6 +79,7 @@ uint32_t matmul_plan(struct matmul *m) {
     m->slices = htp_div_up(m->units, m->slice_units);
 
     m->tile_bytes = (size_t)tile_bytes(m, m->slice_units);
+    m->column_bytes = m->source == MATMUL_TILES ? htp_tile_column_bytes(m->type, m->k) : 0;
     m->row_stride = (size_t)weight_row_stride(m, m->slice_units);
     m->packed_bytes = (size_t)packed_bytes(m, m->slice_units);
     for (m->slots = MIN_SLOTS; m->slots < MAX_SLOTS; m->slots++) {

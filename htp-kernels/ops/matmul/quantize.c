@@ -41,11 +41,6 @@ HVX_INLINE HVX_Vector max_of_8(const HVX_Vector *x) {
     return pair_max(low, high);
 }
 
-/* 8.24 fixed point of x times the word of r that control selects */
-HVX_INLINE HVX_Vector to_fixed24(HVX_Vector x, HVX_Vector r, HVX_Vector control) {
-    return hvx_f32_to_fixed24(hvx_mul_f32(x, Q6_V_vrdelta_VV(r, control)));
-}
-
 /* x rounded to the 11 bits of precision that an f16 has, to nearest even, with the range of an f32: ggml keeps these
  * scales in f16, and its results and ours then differ by the order of sums alone */
 HVX_INLINE HVX_Vector f16_precision(HVX_Vector x) {
@@ -54,43 +49,53 @@ HVX_INLINE HVX_Vector f16_precision(HVX_Vector x) {
     return Q6_V_vand_VV(rounded, hvx_splat_i32(~0x1fff));
 }
 
-HVX_NOINLINE void quantize_group(const HVX_Vector *x, uint32_t count, enum quantize_form form, uint32_t zero,
-                                 HVX_Vector *q, HVX_Vector *records) {
-    const uint32_t parts = count / QUANTIZE_PAD;
+struct controls {
+    HVX_Vector word[4]; /* of vrdelta: every word takes word 0, 1, 2, 3 */
+};
+
+/* Four blocks: x times the words of r, f32. */
+HVX_INLINE void scale_four(const HVX_Vector *x, HVX_Vector r, const struct controls *c, HVX_Vector *scaled) {
+    HVX_UNROLL
+    for (int i = 0; i < 4; i++)
+        scaled[i] = hvx_mul_f32(x[i], Q6_V_vrdelta_VV(r, c->word[i]));
+}
+
+HVX_INLINE HVX_Vector round_four(const HVX_Vector *scaled) {
+    const HVX_Vector half = hvx_splat_i32(0x00800080);
+    const HVX_Vector first = Q6_Vh_vpacko_VwVw(hvx_f32_to_fixed24(scaled[1]), hvx_f32_to_fixed24(scaled[0]));
+    const HVX_Vector second = Q6_Vh_vpacko_VwVw(hvx_f32_to_fixed24(scaled[3]), hvx_f32_to_fixed24(scaled[2]));
+    return Q6_Vb_vpacko_VhVh(Q6_Vh_vadd_VhVh(second, half), Q6_Vh_vadd_VhVh(first, half));
+}
+
+/* Bits of the largest magnitude of each block of a group. parts: how many times 8 blocks. */
+HVX_INLINE HVX_Vector max_of_group(const HVX_Vector *x, uint32_t parts) {
     HVX_Vector max[4];
     HVX_UNROLL
     for (uint32_t i = 0; i < 4; i++)
         max[i] = i < parts ? max_of_8(x + 8 * i) : hvx_zero();
-    const HVX_Vector absmax = pair_max(pair_max(max[0], max[1]), pair_max(max[2], max[3]));
-    HVX_Vector scale = f16_precision(hvx_mul_f32(absmax, hvx_splat_f32(1.0f / 127)));
+    return pair_max(pair_max(max[0], max[1]), pair_max(max[2], max[3]));
+}
 
-    /* not below 2^-96 (nor above 2^96), which keeps the reciprocal normal */
-    HVX_Vector divisor = Q6_Vw_vmax_VwVw(absmax, hvx_splat_f32(0x1p-96f));
-    divisor = Q6_Vw_vmin_VwVw(divisor, hvx_splat_f32(0x1p96f));
-    HVX_Vector r = hvx_mul_f32(hvx_reciprocal_f32(divisor), hvx_splat_f32(127 * HVX_FIXED24_SCALE));
-
-    const HVX_Vector control0 = *(const HVX_Vector *)(const void *)take_word_0;
-    const HVX_Vector control1 = Q6_V_vxor_VV(control0, hvx_splat_i32(0x04040404));
-    const HVX_Vector control2 = Q6_V_vxor_VV(control0, hvx_splat_i32(0x08080808));
-    const HVX_Vector control3 = Q6_V_vxor_VV(control0, hvx_splat_i32(0x0c0c0c0c));
-    const HVX_Vector half = hvx_splat_i32(0x00800080);
-    HVX_Vector *out = q;
-    HVX_ROLLED
-    for (uint32_t i = 0; i < 2 * parts; i++) {
-        const HVX_Vector first = Q6_Vh_vpacko_VwVw(to_fixed24(x[1], r, control1), to_fixed24(x[0], r, control0));
-        const HVX_Vector second = Q6_Vh_vpacko_VwVw(to_fixed24(x[3], r, control3), to_fixed24(x[2], r, control2));
-        *out++ = Q6_Vb_vpacko_VhVh(Q6_Vh_vadd_VhVh(second, half), Q6_Vh_vadd_VhVh(first, half));
-        r = Q6_V_vror_VR(r, 16);
-        x += 4;
-    }
-
-    HVX_Vector s[8];
+/* The sum of q of each block of a group. */
+HVX_INLINE HVX_Vector sum_of_group(const HVX_Vector *q, uint32_t parts) {
     const HVX_Vector ones = hvx_splat_i32(0x01010101);
+    HVX_Vector s[8];
     HVX_UNROLL
     for (uint32_t i = 0; i < 8; i++)
         s[i] = i < 2 * parts ? Q6_Vw_vrmpy_VbVb(q[i], ones) : hvx_zero();
-    const HVX_Vector sums = pair_sum(pair_sum(pair_sum(s[0], s[1]), pair_sum(s[2], s[3])),
-                                     pair_sum(pair_sum(s[4], s[5]), pair_sum(s[6], s[7])));
+    return pair_sum(pair_sum(pair_sum(s[0], s[1]), pair_sum(s[2], s[3])),
+                    pair_sum(pair_sum(s[4], s[5]), pair_sum(s[6], s[7])));
+}
+
+/* 127 / absmax in the fixed point of the conversion. absmax is taken as 2^-96 to 2^96, which keeps it normal. */
+HVX_INLINE HVX_Vector reciprocal_of(HVX_Vector absmax) {
+    HVX_Vector divisor = Q6_Vw_vmax_VwVw(absmax, hvx_splat_f32(0x1p-96f));
+    divisor = Q6_Vw_vmin_VwVw(divisor, hvx_splat_f32(0x1p96f));
+    return hvx_reciprocal_times_f32(divisor, hvx_splat_f32(127 * HVX_FIXED24_SCALE));
+}
+
+HVX_INLINE void store_records(HVX_Vector sums, HVX_Vector scale, enum quantize_form form, uint32_t zero,
+                              HVX_Vector *records) {
     const HVX_Vector first =
         form == QUANTIZE_MINIMUM
             ? hvx_mul_f32(hvx_i32_to_f32(sums), scale)
@@ -100,4 +105,106 @@ HVX_NOINLINE void quantize_group(const HVX_Vector *x, uint32_t count, enum quant
     const HVX_VectorPair pairs = Q6_W_vshuff_VVR(scale, first, -8); /* two of first, two scales, two of first, ... */
     records[0] = Q6_V_lo_W(pairs);
     records[1] = Q6_V_hi_W(pairs);
+}
+
+/*
+ * `groups` groups, 1 or 2, of `parts` times 8 blocks each: constants, but for parts of a single group. Two groups share
+ * the latency of the reciprocals.
+ */
+HVX_INLINE void quantize_groups(const HVX_Vector *x, uint32_t groups, uint32_t parts, enum quantize_form form,
+                                uint32_t zero, HVX_Vector *q, HVX_Vector *records, struct quantize_range *range) {
+    HVX_Vector absmax[2], scale[2], r[3];
+    HVX_UNROLL
+    for (uint32_t g = 0; g < groups; g++)
+        absmax[g] = max_of_group(x + 32 * g, parts);
+    HVX_UNROLL
+    for (uint32_t g = 0; g < groups; g++) {
+        scale[g] = f16_precision(hvx_mul_f32(absmax[g], hvx_splat_f32(1.0f / 127)));
+        range->largest = Q6_Vw_vmax_VwVw(range->largest, scale[g]);
+        range->least = Q6_Vw_vmin_VwVw(range->least, Q6_Vw_vadd_VwVw(scale[g], hvx_splat_i32(QUANTIZE_LEAST)));
+        r[g] = reciprocal_of(absmax[g]);
+    }
+
+    struct controls c;
+    HVX_UNROLL
+    for (int32_t i = 0; i < 4; i++)
+        c.word[i] = Q6_V_vxor_VV(*(const HVX_Vector *)(const void *)take_word_0, hvx_splat_i32(i * 0x04040404));
+    r[groups] = hvx_zero();
+    const uint8_t *four = (const uint8_t *)r; /* the words for the next four blocks are the first at this address */
+    HVX_Vector *out = q, scaled[4];
+    scale_four(x, r[0], &c, scaled);
+    HVX_ROLLED
+    for (uint32_t i = 2 * groups * parts - 1; i > 0; i--) { /* the next four are scaled beside the rounding of these */
+        HVX_Vector next[4];
+        four += 16;
+        x += 4;
+        scale_four(x, hvx_load(four), &c, next);
+        *out++ = round_four(scaled);
+        HVX_UNROLL
+        for (int j = 0; j < 4; j++)
+            scaled[j] = next[j];
+    }
+    *out = round_four(scaled);
+
+    HVX_Vector sums[2];
+    HVX_UNROLL
+    for (uint32_t g = 0; g < groups; g++)
+        sums[g] = sum_of_group(q + 8 * g, parts);
+    HVX_UNROLL
+    for (uint32_t g = 0; g < groups; g++)
+        store_records(sums[g], scale[g], form, zero, records + 2 * g);
+}
+
+HVX_NOINLINE void quantize_values(const HVX_Vector *x, uint32_t count, enum quantize_form form, uint32_t zero,
+                                  HVX_Vector *q, HVX_Vector *records, struct quantize_range *range) {
+    if (count == QUANTIZE_BATCH) {
+        quantize_groups(x, 2, QUANTIZE_GROUP / QUANTIZE_PAD, form, zero, q, records, range);
+        return;
+    }
+    for (uint32_t done = 0; done < count; done += QUANTIZE_GROUP) {
+        const uint32_t left = count - done, parts = (left < QUANTIZE_GROUP ? left : QUANTIZE_GROUP) / QUANTIZE_PAD;
+        quantize_groups(x + done / HVX_WORDS, 1, parts, form, zero, q + done / HVX_BYTES,
+                        records + done / QUANTIZE_GROUP * 2, range);
+    }
+}
+
+/* Words 2 and 3 of records. */
+static const int32_t scale_words[32] __attribute__((aligned(128))) = {
+#define FOUR_RECORDS 0, 0, -1, -1, 0, 0, -1, -1, 0, 0, -1, -1, 0, 0, -1, -1
+    FOUR_RECORDS, FOUR_RECORDS,
+#undef FOUR_RECORDS
+};
+
+#define EXPONENT(e) ((int32_t)((uint32_t)(e) << 23)) /* of an f32, with its bias */
+
+HVX_NOINLINE float quantize_narrow(HVX_Vector *records, uint32_t groups, enum quantize_form form,
+                                   const struct quantize_range *range) {
+    HVX_Vector largest = range->largest, least = range->least;
+    HVX_UNROLL
+    for (int32_t bytes = 64; bytes >= 4; bytes /= 2) {
+        largest = Q6_Vw_vmax_VwVw(largest, Q6_V_vror_VR(largest, bytes));
+        least = Q6_Vw_vmin_VwVw(least, Q6_V_vror_VR(least, bytes));
+    }
+    least = Q6_Vw_vsub_VwVw(least, hvx_splat_i32(QUANTIZE_LEAST));
+    /* the unit puts the largest scale at 2^15 .. 2^16, and stays away from the ends of what f32 can hold */
+    const HVX_Vector top = Q6_V_vand_VV(Q6_Vw_vmax_VwVw(largest, hvx_splat_i32(EXPONENT(27))),
+                                        hvx_splat_i32(EXPONENT(255)));
+    const HVX_Vector factor = Q6_Vw_vsub_VwVw(hvx_splat_i32(EXPONENT(254 + 15)), top);
+    const HVX_VectorPred below = Q6_Q_vcmp_gt_VwVw(Q6_Vw_vsub_VwVw(top, hvx_splat_i32(EXPONENT(29))), least);
+    const HVX_VectorPred above = Q6_Q_vcmp_gt_VwVw(top, hvx_splat_i32(EXPONENT(227)));
+    const HVX_VectorPred wide = Q6_Q_or_QQ(below, above);
+    const HVX_Vector unit = Q6_V_vmux_QVV(wide, hvx_zero(), Q6_Vw_vsub_VwVw(top, hvx_splat_i32(EXPONENT(15))));
+
+    const HVX_VectorPred is_scale = Q6_Q_vcmp_gt_VwVw(hvx_zero(), *(const HVX_Vector *)(const void *)scale_words);
+    HVX_ROLLED
+    for (uint32_t i = 0; i < 2 * groups; i++) {
+        const HVX_Vector record = records[i], product = hvx_mul_f32_qf32(record, factor);
+        /* word 2: product of its own and of word 3 */
+        const HVX_Vector halves = Q6_Vhf_equals_Wqf32(Q6_W_vcombine_VV(Q6_V_vror_VR(product, 4), product));
+        const HVX_Vector other = form == QUANTIZE_MINIMUM ? hvx_qf32_to_f32(product) : record;
+        records[i] = Q6_V_vmux_QVV(wide, record, Q6_V_vmux_QVV(is_scale, halves, other));
+    }
+    float result;
+    __builtin_memcpy(&result, &unit, sizeof(result));
+    return result;
 }

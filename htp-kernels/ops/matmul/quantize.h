@@ -5,6 +5,8 @@
  * another block of the row is large.
  * Values that are not finite give an infinite or NaN scale: outputs that use the block are not finite either.
  *
+ * Rows whose scales are not too far apart are made narrow when they are complete: see quantize_narrow.
+ *
  * A row in VTCM: K int8 padded to a multiple of 256, then the records, one for two blocks.
  */
 #ifndef MATMUL_QUANTIZE_H
@@ -12,7 +14,8 @@
 
 #include "hvx/wrap.h"
 
-#define QUANTIZE_GROUP 1024 /* values that are quantised together */
+#define QUANTIZE_GROUP 1024 /* values whose scales are the lanes of a vector */
+#define QUANTIZE_BATCH 2048 /* values of a call at most */
 #define QUANTIZE_PAD 256    /* values are written in steps of this */
 
 /* What a kernel needs beside the quants; it depends on the type of the weights. */
@@ -28,7 +31,10 @@ struct activation_record {
         int32_t start[2];    /* -zero * (sum of q): an accumulator starts so and unsigned weights count as signed */
         float scaled_sum[2]; /* scale * (sum of q): the factor of the weights' minimum */
     };
-    float scale[2];
+    union {
+        float scale[2];
+        uint32_t halves; /* narrow rows: both scales as f16 */
+    };
 };
 #define QUANTIZE_GROUP_RECORDS (QUANTIZE_GROUP / 64)
 #define QUANTIZE_GROUP_RECORD_BYTES (QUANTIZE_GROUP_RECORDS * sizeof(struct activation_record))
@@ -38,10 +44,31 @@ static inline uint64_t quantize_record_bytes(uint32_t k) {
 }
 
 /*
- * Quantises count values, a multiple of QUANTIZE_PAD up to QUANTIZE_GROUP. Writes count int8 to q and a whole group of
+ * What is known about the scales of a row, in a lane for each of the 32 blocks of a group. Bits of f32, which order like
+ * integers. least: of scales that are not 0, with QUANTIZE_LEAST added, which wraps and so makes 0 the largest of all.
+ */
+struct quantize_range {
+    HVX_Vector largest, least;
+};
+#define QUANTIZE_LEAST INT32_MAX
+
+HVX_INLINE struct quantize_range quantize_range_start(void) {
+    return (struct quantize_range){hvx_zero(), hvx_splat_i32(QUANTIZE_LEAST)};
+}
+
+/*
+ * Quantises count values, a multiple of QUANTIZE_PAD up to QUANTIZE_BATCH. Writes count int8 to q and whole groups of
  * records. All pointers are 128-byte aligned. zero: of the weight type (htp_tile_zero), at most 255.
  */
-void quantize_group(const HVX_Vector *x, uint32_t count, enum quantize_form form, uint32_t zero, HVX_Vector *q,
-                    HVX_Vector *records);
+void quantize_values(const HVX_Vector *x, uint32_t count, enum quantize_form form, uint32_t zero, HVX_Vector *q,
+                     HVX_Vector *records, struct quantize_range *range);
+
+/*
+ * Makes a row narrow, if its scales allow it: f16 scales (and scaled sums) in units of a power of two, with which
+ * kernels are faster. Nothing is lost: the scales have the precision of f16 and must be in its normal range, within
+ * 2^29 of each other. Returns the unit, 0 when the row stays as it is: wide. records: of so many groups.
+ */
+float quantize_narrow(HVX_Vector *records, uint32_t groups, enum quantize_form form,
+                      const struct quantize_range *range);
 
 #endif

@@ -179,8 +179,9 @@ static void quantize_in_place(double *x, uint32_t k) {
         memset(values, 0, sizeof(values));
         for (uint32_t i = 0; i < count; i++)
             values[i] = (float)x[begin + i];
-        quantize_group((const HVX_Vector *)(const void *)values, QUANTIZE_GROUP, QUANTIZE_ZERO, 8,
-                       (HVX_Vector *)(void *)q, (HVX_Vector *)(void *)records);
+        struct quantize_range range = quantize_range_start();
+        quantize_values((const HVX_Vector *)(const void *)values, QUANTIZE_GROUP, QUANTIZE_ZERO, 8,
+                        (HVX_Vector *)(void *)q, (HVX_Vector *)(void *)records, &range);
         for (uint32_t i = 0; i < count; i++)
             x[begin + i] = q[i] * (double)records[i / 64].scale[i / 32 % 2];
     }

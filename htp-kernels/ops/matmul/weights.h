@@ -15,14 +15,17 @@
 /* Where a stream stands: items are the column tiles of the chunk's groups, group by group. */
 struct weight_cursor {
     uint32_t item, slice;
+    uint32_t group, tile; /* of the item */
+    uint32_t tiles;       /* column tiles of the step at this item */
+    uint32_t slot;
 };
 
 struct weight_stream {
     const struct matmul *m;
     uint32_t end;
     struct weight_cursor load, use;
-    uint32_t load_slot, use_slot;
     uint8_t *slots, *packed;
+    size_t slot_bytes;
     struct htp_dma dma;
 };
 

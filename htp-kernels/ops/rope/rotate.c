@@ -197,11 +197,11 @@ HVX_INLINE void rotate(enum kind kind, bool aligned, uint32_t steps, const struc
 /* distance: bytes between the elements of a pair; pairs: of an incomplete step */
 typedef void rotate_fn(const struct rows *r, const float *cosine, const float *sine, uint32_t distance, uint32_t pairs);
 
-#define DEFINE_ROTATE(name, kind, aligned, steps, step_pairs)                                                           \
-    static HVX_NOINLINE void name(const struct rows *r, const float *cosine, const float *sine, uint32_t distance,     \
-                                  uint32_t pairs) {                                                                     \
-        (void)pairs;                                                                                                    \
-        rotate(kind, aligned, steps, r, cosine, sine, distance, step_pairs);                                            \
+#define DEFINE_ROTATE(name, kind, aligned, steps, step_pairs)                                                       \
+    static HVX_NOINLINE void name(const struct rows *r, const float *cosine, const float *sine, uint32_t distance,  \
+                                  uint32_t pairs) {                                                                 \
+        (void)pairs;                                                                                                \
+        rotate(kind, aligned, steps, r, cosine, sine, distance, step_pairs);                                        \
     }
 #define DEFINE_ROTATES(name, kind)                                                          \
     DEFINE_ROTATE(name##_part, kind, false, 1, pairs)                                       \

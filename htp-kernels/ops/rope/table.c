@@ -1,11 +1,11 @@
 /*
  * Cosines and sines of a token's angles, shared by its heads.
  *
- * The angle modulo pi is computed exactly, in integers: floats would make the result depend on how the hardware's formats
- * round. The angle as a number with 29 fraction bits, modulo 2^32, is a shift of its mantissa (what is lost at the top
- * are multiples of 8 rad). From it goes k * pi, modulo 2^32 too, with k = angle / pi rounded: any k that is nearly right
- * does, since the polynomials hold a little beyond pi/2. k has 16 bits, so angles are limited to 65535 pi; larger ones
- * go through reduce.c.
+ * The angle modulo pi is computed exactly, in integers: floats would make the result depend on how the hardware's
+ * formats round. The angle as a number with 29 fraction bits, modulo 2^32, is a shift of its mantissa (what is lost at
+ * the top are multiples of 8 rad). From it goes k * pi, modulo 2^32 too, with k = angle / pi rounded: any k that is
+ * nearly right does, since the polynomials hold a little beyond pi/2. k has 16 bits, so angles are limited to 65535 pi;
+ * larger ones go through reduce.c.
  */
 #include "ops/rope/rope.h"
 

@@ -7,8 +7,8 @@
  *
  * No float infinity and no NaN enters float instructions, as the hardware's internal formats have none: where the mask
  * is -infinity, a large negative number is added instead. It drowns every score, and the power is exactly zero. That
- * holds for rows whose scores are within SCORE_LIMIT; the first pass also looks for values beyond it, and for infinities
- * and NaN, in the upper halves of the bits. A row that has them gets its scores from exact.c instead.
+ * holds for rows whose scores are within the limit of the head; the first pass also looks for values beyond it, and for
+ * infinities and NaN, in the upper halves of the bits. A row that has them gets its scores from exact.c instead.
  *
  * The same for vectors at any address and, with half the memory instructions, for rows that lie on 128-byte boundaries.
  */
@@ -81,13 +81,15 @@ struct pair {
 
 /* mask: f16 in order */
 HVX_INLINE struct pair add_mask_f16(struct state *s, HVX_Vector a, HVX_Vector b, HVX_Vector mask) {
-    const HVX_Vector infinity = Q6_Vh_vsplat_R(0xfc00), lowest = Q6_Vh_vsplat_R(0xfbff), highest = Q6_Vh_vsplat_R(0x7bff);
+    const HVX_Vector infinity = Q6_Vh_vsplat_R(0xfc00), lowest = Q6_Vh_vsplat_R(0xfbff);
+    const HVX_Vector highest = Q6_Vh_vsplat_R(0x7bff);
     const HVX_Vector h = Q6_Vh_vshuff_Vh(mask);
     const HVX_VectorPred masked = Q6_Q_vcmp_eq_VhVh(h, infinity);
     const HVX_Vector value = Q6_V_vmux_QVV(masked, lowest, h);
     const HVX_VectorPair m = hvx_mul_f16_qf32(value, Q6_V_vmux_QVV(masked, highest, hvx_splat_i32(HVX_HALF_ONE)));
     s->mask_range = widen_range(s->mask_range, value);
-    const struct pair t = {hvx_qf32_to_f32(hvx_add_qf32(a, Q6_V_lo_W(m))), hvx_qf32_to_f32(hvx_add_qf32(b, Q6_V_hi_W(m)))};
+    const struct pair t = {hvx_qf32_to_f32(hvx_add_qf32(a, Q6_V_lo_W(m))),
+                           hvx_qf32_to_f32(hvx_add_qf32(b, Q6_V_hi_W(m)))};
     return t;
 }
 
@@ -137,8 +139,8 @@ HVX_INLINE bool any_bit(HVX_Vector v) {
 }
 
 /*
- * The whole blocks. x and mask are not what is written, and functions of their own say so to the compiler: blocks overlap
- * in the schedule, which doubles the speed.
+ * The whole blocks. x and mask are not what is written, and the restrict of functions that are not inlined (below)
+ * tells the compiler so: blocks overlap in the schedule, which doubles the speed.
  */
 HVX_INLINE void block_scores(const uint8_t *restrict x, const uint8_t *restrict mask, uint8_t *restrict work,
                              uint32_t blocks, HVX_Vector scale, struct state *state, uint32_t kind, bool aligned) {

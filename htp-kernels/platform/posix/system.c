@@ -95,8 +95,17 @@ uint32_t platform_hvx_units(void) {
     return posix_env("HTP_SIM_THREADS", 1, 16, units);
 }
 
-/* There is no model of the matrix unit here. */
-uint32_t platform_has_hmx(void) { return 0; }
+/*
+ * hmx/model.c. It counts in f32, which is slow where the emulator has to do it: there it waits to be asked for.
+ */
+uint32_t platform_has_hmx(void) {
+#if defined(__hexagon__)
+    const uint32_t wanted = 0;
+#else
+    const uint32_t wanted = 1;
+#endif
+    return platform_arch() >= 73 && posix_env("HTP_SIM_HMX", 0, 1, wanted) != 0;
+}
 
 uint64_t platform_time_us(void) {
     struct timespec now;
@@ -104,7 +113,7 @@ uint64_t platform_time_us(void) {
     return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
 }
 
-void platform_power_up(bool want_hmx) { (void)want_hmx; }
+bool platform_power_up(bool want_hmx) { return want_hmx; }
 
 void platform_power_down(void) {}
 
@@ -122,7 +131,8 @@ int platform_etm(bool enable) {
 static pthread_mutex_t vtcm_lock = PTHREAD_MUTEX_INITIALIZER;
 static void *vtcm;
 
-int platform_vtcm_acquire(void **address, size_t *size) {
+int platform_vtcm_acquire(void **address, size_t *size, bool *hmx) {
+    (void)hmx; /* the model is always there */
     *address = NULL;
     *size = 0;
     int error = 0;
@@ -155,6 +165,8 @@ void platform_vtcm_release(void) {
 int platform_vtcm_begin(void) { return vtcm != NULL ? 0 : HTP_AEE_BAD_STATE; }
 
 void platform_vtcm_end(void) {}
+
+int platform_hmx_lock(void) { return 0; }
 
 /* ---- log ---- */
 

@@ -60,7 +60,14 @@ static void vote_hvx(bool on) {
     vote(&request, on ? "HVX power" : "HVX power down");
 }
 
-/* The matrix unit has power from v73 on, and a clock of its own from v75 on. */
+/* Power for the matrix unit alone: what v73 has, and what later ones may fall back to. */
+static bool vote_hmx_power(bool on) {
+    HAP_power_request_t request = new_request(HAP_power_set_HMX);
+    request.hmx.power_up = on;
+    return vote(&request, on ? "HMX power" : "HMX power down");
+}
+
+/* From v75 on it may have a clock of its own; a chip where it has none refuses such a vote. */
 static bool vote_hmx(bool on) {
 #if __HEXAGON_ARCH__ >= 75
     HAP_power_request_t request = new_request(HAP_power_set_HMX_v2);
@@ -73,22 +80,18 @@ static bool vote_hmx(bool on) {
         request.hmx_v2.max_corner = HAP_DCVS_EXP_VCORNER_MAX;
         request.hmx_v2.perf_mode = HAP_CLK_PERF_HIGH;
     }
-    return vote(&request, on ? "HMX power" : "HMX power down");
-#elif __HEXAGON_ARCH__ >= 73
-    HAP_power_request_t request = new_request(HAP_power_set_HMX);
-    request.hmx.power_up = on;
-    return vote(&request, on ? "HMX power" : "HMX power down");
+    return vote(&request, on ? "HMX power and clock" : "HMX power down") || vote_hmx_power(on);
 #else
-    (void)on;
-    return false;
+    return vote_hmx_power(on);
 #endif
 }
 
-void platform_power_up(bool want_hmx) {
+bool platform_power_up(bool want_hmx) {
     vote_class();
     vote_clocks(HAP_DCVS_VCORNER_MAX, false, "full clocks");
     vote_hvx(true);
-    hmx_powered = want_hmx && platform_has_hmx() != 0 && vote_hmx(true);
+    hmx_powered = want_hmx && vote_hmx(true);
+    return hmx_powered;
 }
 
 void platform_power_down(void) {

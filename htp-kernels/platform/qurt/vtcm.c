@@ -13,6 +13,7 @@
 
 static unsigned int resource; /* 0: nothing acquired */
 static volatile uint32_t wanted_elsewhere;
+static bool hmx_locked; /* by the queue's thread */
 
 /*
  * A client of higher priority waits. Giving VTCM up is for the thread that uses it, and each batch ends with that, so
@@ -25,8 +26,8 @@ static int on_release_request(unsigned int context, void *unused) {
     return 0;
 }
 
-/* Asks for all of it, in one page where possible. */
-static int prepare(compute_res_attr_t *attr) {
+/* Asks for all of it, in one page where possible, and for the matrix unit. */
+static int prepare(compute_res_attr_t *attr, bool hmx) {
     unsigned int size = 0;
     int error = HAP_compute_res_query_VTCM(0, &size, NULL, NULL, NULL);
     if (error == 0 && size == 0)
@@ -39,19 +40,17 @@ static int prepare(compute_res_attr_t *attr) {
         error = HAP_compute_res_attr_set_cache_mode(attr, 1);
     if (error == 0)
         error = HAP_compute_res_attr_set_vtcm_param_v2(attr, size, size, size);
+    if (error == 0 && hmx)
+        error = HAP_compute_res_attr_set_hmx_param(attr, 1);
     if (error == 0)
         error = HAP_compute_res_attr_set_release_callback(attr, on_release_request, NULL);
     return error;
 }
 
-int platform_vtcm_acquire(void **address, size_t *size) {
-    *address = NULL;
-    *size = 0;
-    if (resource != 0)
-        return HTP_AEE_BUSY; /* one session a process */
+static int acquire(void **address, size_t *size, bool hmx) {
     compute_res_attr_t attr;
     memset(&attr, 0, sizeof(attr));
-    int error = prepare(&attr);
+    int error = prepare(&attr, hmx);
     if (error != 0) {
         HTP_ERROR("VTCM cannot be requested: error 0x%x", (unsigned)error);
         return error;
@@ -75,6 +74,20 @@ int platform_vtcm_acquire(void **address, size_t *size) {
     return 0;
 }
 
+int platform_vtcm_acquire(void **address, size_t *size, bool *hmx) {
+    *address = NULL;
+    *size = 0;
+    if (resource != 0)
+        return HTP_AEE_BUSY; /* one session a process */
+    int error = acquire(address, size, *hmx);
+    if (error != 0 && *hmx) {
+        HTP_WARN("no VTCM together with the matrix unit: trying without");
+        *hmx = false;
+        error = acquire(address, size, false);
+    }
+    return error;
+}
+
 void platform_vtcm_release(void) {
     if (resource != 0)
         HAP_compute_res_release(resource);
@@ -86,7 +99,20 @@ int platform_vtcm_begin(void) {
     return resource == 0 ? HTP_AEE_BAD_STATE : HAP_compute_res_acquire_cached(resource, BEGIN_TIMEOUT_US);
 }
 
+int platform_hmx_lock(void) {
+    if (!hmx_locked) {
+        const int error = HAP_compute_res_hmx_lock(resource);
+        if (error != 0)
+            return error;
+        hmx_locked = true;
+    }
+    return 0;
+}
+
 void platform_vtcm_end(void) {
+    if (hmx_locked)
+        HAP_compute_res_hmx_unlock(resource);
+    hmx_locked = false;
     HAP_compute_res_release_cached(resource);
     if (wanted_elsewhere)
         HTP_DEBUG("VTCM released for another process");

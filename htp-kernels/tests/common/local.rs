@@ -26,11 +26,15 @@ pub struct Runtime {
 
 impl Runtime {
     pub fn start(n_hvx: u32) -> Self {
+        Self::start_with(n_hvx, false)
+    }
+
+    pub fn start_with(n_hvx: u32, use_hmx: bool) -> Self {
         static ONE: Mutex<()> = Mutex::new(());
         // links the library that holds the C code
         let _ = htp_kernels::dsp_main as fn() -> i32;
         let guard = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let args = Start { session_id: 1, n_hvx, queue_id: QUEUE, use_hmx: 0, version: VERSION };
+        let args = Start { session_id: 1, n_hvx, queue_id: QUEUE, use_hmx: use_hmx.into(), version: VERSION };
         let mut runtime = std::ptr::null_mut();
         // SAFETY: both pointers are valid for the call, and the queue has been declared.
         let error = unsafe {

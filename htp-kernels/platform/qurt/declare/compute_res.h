@@ -29,6 +29,7 @@ int compute_resource_attr_init(compute_res_attr_t *attr) HTP_WEAK;
 int compute_resource_attr_init_v2(compute_res_attr_t *attr, unsigned int size, unsigned int version) HTP_WEAK;
 int compute_resource_attr_set_serialize(compute_res_attr_t *attr, unsigned char on) HTP_WEAK;
 int compute_resource_attr_set_cache_mode(compute_res_attr_t *attr, unsigned char on) HTP_WEAK;
+int compute_resource_attr_set_hmx_param(compute_res_attr_t *attr, unsigned char on) HTP_WEAK;
 int compute_resource_attr_set_vtcm_param_v2(compute_res_attr_t *attr, unsigned int size, unsigned int min_page,
                                             unsigned int min_size) HTP_WEAK;
 int compute_resource_attr_set_release_callback(compute_res_attr_t *attr, int (*release)(unsigned int, void *),
@@ -41,6 +42,7 @@ int compute_resource_release(unsigned int context) HTP_WEAK;
 int compute_resource_acquire_cached(unsigned int context, unsigned int timeout_us) HTP_WEAK;
 int compute_resource_release_cached(unsigned int context) HTP_WEAK;
 int compute_resource_hmx_lock(unsigned int context) HTP_WEAK;
+int compute_resource_hmx_unlock(unsigned int context) HTP_WEAK;
 
 /* value of a call to a function that may be missing */
 #define HTP_RES_CALL(function, ...) ((function) == 0 ? HAP_COMPUTE_RES_NOT_SUPPORTED : (function)(__VA_ARGS__))
@@ -55,6 +57,9 @@ static inline int HAP_compute_res_attr_set_serialize(compute_res_attr_t *attr, u
 }
 static inline int HAP_compute_res_attr_set_cache_mode(compute_res_attr_t *attr, unsigned char on) {
     return HTP_RES_CALL(compute_resource_attr_set_cache_mode, attr, on);
+}
+static inline int HAP_compute_res_attr_set_hmx_param(compute_res_attr_t *attr, unsigned char on) {
+    return HTP_RES_CALL(compute_resource_attr_set_hmx_param, attr, on);
 }
 static inline int HAP_compute_res_attr_set_vtcm_param_v2(compute_res_attr_t *attr, unsigned int size,
                                                          unsigned int min_page, unsigned int min_size) {
@@ -84,6 +89,12 @@ static inline int HAP_compute_res_acquire_cached(unsigned int context, unsigned 
 }
 static inline int HAP_compute_res_release_cached(unsigned int context) {
     return HTP_RES_CALL(compute_resource_release_cached, context);
+}
+static inline int HAP_compute_res_hmx_lock(unsigned int context) {
+    return HTP_RES_CALL(compute_resource_hmx_lock, context);
+}
+static inline int HAP_compute_res_hmx_unlock(unsigned int context) {
+    return HTP_RES_CALL(compute_resource_hmx_unlock, context);
 }
 
 #endif
