@@ -28,6 +28,8 @@ HVX_INLINE HVX_Vector hvx_sub_f32(HVX_Vector a, HVX_Vector b) { return hvx_qf32_
 HVX_INLINE HVX_Vector hvx_mul_f32(HVX_Vector a, HVX_Vector b) { return hvx_qf32_to_f32(Q6_Vqf32_vmpy_VsfVsf(a, b)); }
 HVX_INLINE HVX_Vector hvx_mul_f32_qf32(HVX_Vector a, HVX_Vector b) { return Q6_Vqf32_vmpy_VsfVsf(a, b); }
 HVX_INLINE HVX_Vector hvx_add_qf32(HVX_Vector a, HVX_Vector b) { return Q6_Vqf32_vadd_Vqf32Vqf32(a, b); }
+HVX_INLINE HVX_Vector hvx_add_qf32_f32(HVX_Vector q, HVX_Vector f) { return Q6_Vqf32_vadd_Vqf32Vsf(q, f); }
+HVX_INLINE HVX_Vector hvx_sub_f32_qf32(HVX_Vector a, HVX_Vector b) { return Q6_Vqf32_vsub_VsfVsf(a, b); }
 HVX_INLINE HVX_Vector hvx_sub_qf32(HVX_Vector a, HVX_Vector b) { return Q6_Vqf32_vsub_Vqf32Vqf32(a, b); }
 HVX_INLINE HVX_Vector hvx_mul_qf32(HVX_Vector a, HVX_Vector b) { return Q6_Vqf32_vmpy_Vqf32Vqf32(a, b); }
 
@@ -133,23 +135,23 @@ HVX_INLINE void hvx_store_bytes(void *address, uint32_t bytes, HVX_Vector v) {
 
 /* ---- across lanes ---- */
 /* The sum of all lanes in every lane, in f32. Halves first: so every lane sees the same operands in the same order. */
-HVX_INLINE HVX_Vector hvx_sum_qf32(HVX_Vector q) {
+HVX_INLINE HVX_Vector hvx_sum_lanes_qf32(HVX_Vector q) { /* in qf32 */
     HVX_UNROLL
     for (int32_t bytes = 64; bytes >= 4; bytes /= 2)
         q = hvx_add_qf32(q, Q6_V_vror_VR(q, bytes));
-    return hvx_qf32_to_f32(q);
+    return q;
 }
+HVX_INLINE HVX_Vector hvx_sum_qf32(HVX_Vector q) { return hvx_qf32_to_f32(hvx_sum_lanes_qf32(q)); }
 
 /* ---- functions ---- */
 /* 1/sqrt(x) of positive, normal f32 within an ulp or two: integer seed (3.4% off), three Newton steps */
 HVX_INLINE HVX_Vector hvx_rsqrt_f32(HVX_Vector x) {
-    const HVX_Vector half = hvx_mul_f32(x, hvx_splat_f32(0.5f));
+    const HVX_Vector half_q = hvx_mul_f32_qf32(x, hvx_splat_f32(0.5f)), half = hvx_qf32_to_f32(half_q);
     const HVX_Vector seed = Q6_Vw_vsub_VwVw(hvx_splat_i32(0x5f375a86), Q6_Vuw_vlsr_VuwR(x, 1));
-    const HVX_Vector three_halves = hvx_f32_to_qf32(hvx_splat_f32(1.5f)), half_q = hvx_f32_to_qf32(half);
+    const HVX_Vector three_halves = hvx_f32_to_qf32(hvx_splat_f32(1.5f));
     HVX_Vector r = hvx_f32_to_qf32(seed);
-    HVX_UNROLL
-    for (int i = 0; i < 2; i++)
-        r = hvx_mul_qf32(r, hvx_sub_qf32(three_halves, hvx_mul_qf32(hvx_mul_qf32(half_q, r), r)));
+    r = hvx_mul_qf32(r, hvx_sub_qf32(three_halves, hvx_mul_qf32(hvx_mul_f32_qf32(half, seed), r)));
+    r = hvx_mul_qf32(r, hvx_sub_qf32(three_halves, hvx_mul_qf32(hvx_mul_qf32(half_q, r), r)));
     r = hvx_qf32_to_f32(r); /* the last step with sf operands */
     const HVX_Vector square = hvx_mul_f32_qf32(hvx_mul_f32(half, r), r);
     return hvx_mul_f32(r, hvx_qf32_to_f32(hvx_sub_qf32(three_halves, square)));

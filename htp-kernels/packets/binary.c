@@ -5,6 +5,10 @@
 
 uint32_t htp_binary(struct htp_exec *exec);
 
+static const char *type_name(uint32_t type) {
+    return type == HTP_TYPE_F32 ? "f32" : type == HTP_TYPE_F16 ? "f16" : "bf16";
+}
+
 /* b_length: of the rows of the second operand */
 static void binary(const char *name, uint32_t op, uint32_t type, uint32_t length, uint32_t b_length) {
     const struct htp_view a = packets_tensor(type, length, ROWS);
@@ -14,8 +18,37 @@ static void binary(const char *name, uint32_t op, uint32_t type, uint32_t length
     packets_exec(&exec, op, NULL, &a, &b, &dst);
     packets_begin();
     packets_run(&exec, htp_binary);
-    packets_end("row", ROWS, "%s %s %u%s", name, type == HTP_TYPE_F32 ? "f32" : "f16", (unsigned)length,
+    packets_end("row", ROWS, "%s %s %u%s", name, type_name(type), (unsigned)length,
                 b_length == length ? "" : b_length == 1 ? " by one" : " by a part");
+}
+
+/* dst is src0 */
+static void add_onto(uint32_t length) {
+    const struct htp_view a = packets_tensor(HTP_TYPE_F32, length, ROWS);
+    const struct htp_view b = packets_tensor(HTP_TYPE_F32, length, ROWS);
+    struct htp_exec exec;
+    packets_exec(&exec, HTP_OP_ADD, NULL, &a, &b, &a);
+    packets_begin();
+    packets_run(&exec, htp_binary);
+    packets_end("row", ROWS, "add f32 %u in place", (unsigned)length);
+}
+
+static void add_id(uint32_t length) {
+    const struct htp_view a = packets_tensor(HTP_TYPE_F32, length, ROWS);
+    const struct htp_view b = packets_tensor(HTP_TYPE_F32, length, ROWS);
+    const struct htp_view dst = packets_tensor(HTP_TYPE_F32, length, ROWS);
+    static int32_t id[ROWS];
+    for (int32_t i = 0; i < ROWS; i++)
+        id[i] = i * 7 % ROWS;
+    const struct htp_view ids = {
+        .data = (uint8_t *)id, .type = HTP_TYPE_I32, .ne = {ROWS, 1, 1, 1}, .nb = {4, sizeof(id), sizeof(id), sizeof(id)}};
+    struct htp_exec exec;
+    packets_exec(&exec, HTP_OP_ADD_ID, NULL, &a, &b, &dst);
+    exec.src[2] = &ids;
+    exec.n_src = 3;
+    packets_begin();
+    packets_run(&exec, htp_binary);
+    packets_end("row", ROWS, "add_id f32 %u", (unsigned)length);
 }
 
 void packets_binary(void) {
@@ -26,4 +59,7 @@ void packets_binary(void) {
     binary("mul", HTP_OP_MUL, HTP_TYPE_F32, 2048, 1);
     binary("mul", HTP_OP_MUL, HTP_TYPE_F32, 2048, 64);
     binary("div", HTP_OP_DIV, HTP_TYPE_F32, 2048, 2048);
+    binary("add", HTP_OP_ADD, HTP_TYPE_BF16, 2048, 2048);
+    add_onto(2048);
+    add_id(2048);
 }

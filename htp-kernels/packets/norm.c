@@ -1,4 +1,4 @@
-/* RMS_NORM, whole op: a row of many. */
+/* Normalisations, whole op: a row of many. */
 #include "htp/params.h"
 #include "packets/packets.h"
 
@@ -6,20 +6,32 @@
 
 uint32_t htp_norm(struct htp_exec *exec);
 
-static void rms_norm(uint32_t length) {
+/* extra: how many further sources (weight: a row; addend: as large as the result) */
+static void norm(const char *name, uint32_t op, uint32_t length, uint32_t extra) {
     const struct htp_view src = packets_tensor(HTP_TYPE_F32, length, ROWS);
+    const struct htp_view weight = packets_tensor(HTP_TYPE_F32, length, 1);
+    const struct htp_view addend = packets_tensor(HTP_TYPE_F32, length, ROWS);
     const struct htp_view dst = packets_tensor(HTP_TYPE_F32, length, ROWS);
     int32_t params[HTP_MAX_PARAMS] = {0};
     const struct htp_norm_params norm = {.eps = 1e-5f};
     __builtin_memcpy(params, &norm, sizeof(norm));
     struct htp_exec exec;
-    packets_exec(&exec, HTP_OP_RMS_NORM, params, &src, NULL, &dst);
+    packets_exec(&exec, op, params, &src, extra > 0 ? &weight : NULL, &dst);
+    exec.src[2] = extra > 1 ? &addend : NULL;
+    exec.n_src = 1 + extra;
     packets_begin();
     packets_run(&exec, htp_norm);
-    packets_end("row", ROWS, "rms_norm f32 %u", (unsigned)length);
+    packets_end("row", ROWS, "%s%s f32 %u", name, extra > 1 ? "+mul+add" : extra > 0 ? "+mul" : "", (unsigned)length);
 }
 
 void packets_norm(void) {
-    rms_norm(2048);
-    rms_norm(576);
+    norm("rms_norm", HTP_OP_RMS_NORM, 2048, 0);
+    norm("rms_norm", HTP_OP_RMS_NORM, 576, 0);
+    norm("rms_norm", HTP_OP_RMS_NORM, 2048, 1);
+    norm("rms_norm", HTP_OP_RMS_NORM, 576, 1);
+    norm("rms_norm", HTP_OP_RMS_NORM, 2048, 2);
+    norm("norm", HTP_OP_NORM, 2048, 0);
+    norm("norm", HTP_OP_NORM, 2048, 2);
+    norm("l2_norm", HTP_OP_L2_NORM, 2048, 0);
+    norm("l2_norm", HTP_OP_L2_NORM, 128, 0);
 }

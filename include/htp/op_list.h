@@ -38,6 +38,12 @@
     X(34, GEGLU_ERF, glu)            \
     X(35, REGLU, glu)                \
     X(36, SWIGLU_CLAMP, glu)         \
+    X(40, NORM, norm)                \
+    X(41, L2_NORM, norm)             \
+    X(45, SUM_ROWS, reduce)          \
+    X(46, ARGMAX, reduce)            \
+    X(47, CUMSUM, reduce)            \
+    X(48, ADD_ID, binary)            \
     X(50, ROPE, rope)                \
     X(51, SOFT_MAX, softmax)         \
     X(55, FLASH_ATTN_EXT, attention) \

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* norm: RMS_NORM  dst[i] = src[i] / sqrt(mean(src^2) + eps), row by row */
+/* norm: RMS_NORM, NORM, L2_NORM  x, weight (optional), addend (optional): normalised rows * weight + addend */
 struct htp_norm_params {
     float eps;
 };
@@ -33,7 +33,7 @@ struct htp_argsort_params {
     uint32_t order; /* 0 ascending, 1 descending */
 };
 
-/* gather, conv and the other ops of copy and sort have no arguments */
+/* gather, conv, reduce and the other ops of copy and sort have no arguments */
 
 /* rope: ROPE  x, positions, frequency factors (optional) */
 #define HTP_ROPE_NORMAL 0  /* pairs of neighbours */

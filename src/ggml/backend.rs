@@ -1,12 +1,12 @@
 //! A backend: computes graphs on the device's session.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_int};
 use std::ptr;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::base::base;
+use super::base::{base, Base};
 use super::bindings::*;
 use super::buffer;
 use super::device::Device;
@@ -50,10 +50,10 @@ pub unsafe fn is_ours(backend: ggml_backend_t) -> bool {
 
 impl Backend {
     /// Computes a graph; returns when it is done.
-    fn compute<'a>(&self, nodes: impl Iterator<Item = Tensor<'a>> + Clone) -> Result<(), String> {
+    fn compute(&self, nodes: &[Tensor], private: impl Fn(&[usize]) -> bool) -> Result<(), String> {
         let config = Config::get();
         let max_ops = if config.opsync { 1 } else { config.opbatch };
-        let batches = graph::plan(nodes.clone(), max_ops, |t| {
+        let batches = graph::plan(nodes, max_ops, private, |t| {
             // SAFETY: a tensor of a graph lies in a live buffer, or in none.
             let buffer = unsafe { buffer::of(t.buffer()) }.ok_or("it is not in a buffer of this device")?;
             buffer.place(t).map_err(|error| error.to_string())
@@ -63,7 +63,7 @@ impl Backend {
         for planned in &batches {
             self.run(&mut command, planned).map_err(|error| match error.failed_op() {
                 Some(op) => {
-                    let node = planned.nodes.get(op).and_then(|&index| nodes.clone().nth(index));
+                    let node = planned.nodes.get(op).and_then(|&index| nodes.get(index));
                     let what = node.map_or_else(String::new, |node| format!("{} {node:?}, ", node.op_name()));
                     format!("{error} ({what}op {op} of the batch)")
                 }
@@ -143,6 +143,18 @@ unsafe extern "C" fn free(raw: ggml_backend_t) {
     });
 }
 
+/// Whether the results of all nodes but the last of these are used by these nodes alone. A graph may be a part of a
+/// larger one, so only ggml's own counts of uses tell.
+fn is_private(base: &Base, graph: *const ggml_cgraph, nodes: &[Tensor], indices: &[usize]) -> bool {
+    let Some(can_fuse) = base.can_fuse else { return false };
+    let ops: Option<Vec<ggml_op>> = indices.iter().map(|&index| nodes.get(index).map(|node| node.op())).collect();
+    let numbers: Result<Vec<c_int>, _> = indices.iter().map(|&index| c_int::try_from(index)).collect();
+    let (Some(ops), Ok(numbers), Ok(count)) = (ops, numbers, c_int::try_from(indices.len())) else { return false };
+    let Some(last) = numbers.last() else { return false };
+    // SAFETY: a live graph, and arrays of the lengths given; indices are below the number of its nodes, as `nodes` is.
+    unsafe { can_fuse(graph, numbers.as_ptr(), count, ops.as_ptr(), last, 1) }
+}
+
 unsafe extern "C" fn graph_compute(raw: ggml_backend_t, graph: *mut ggml_cgraph) -> ggml_status {
     guard("graph_compute", GGML_STATUS_FAILED, || {
         let Ok(base) = base() else { return GGML_STATUS_FAILED };
@@ -153,8 +165,8 @@ unsafe extern "C" fn graph_compute(raw: ggml_backend_t, graph: *mut ggml_cgraph)
             (context(raw), if count == 0 { &[] } else { std::slice::from_raw_parts(nodes, count) })
         };
         // SAFETY: live tensors, unchanged during the call.
-        let nodes = nodes.iter().filter_map(|&node| unsafe { Tensor::from_ptr(node) });
-        match backend.compute(nodes) {
+        let nodes: Vec<Tensor> = nodes.iter().map_while(|&node| unsafe { Tensor::from_ptr(node) }).collect();
+        match backend.compute(&nodes, |indices| is_private(base, graph, &nodes, indices)) {
             Ok(()) => GGML_STATUS_SUCCESS,
             Err(error) => {
                 log::error!("{}: {error}", backend.device.name.to_string_lossy());

@@ -9,22 +9,38 @@ use std::sync::OnceLock;
 
 use super::bindings::*;
 
+/// The name of a C function.
+macro_rules! name {
+    ($symbol:ident) => {{
+        const NAME: &CStr = match CStr::from_bytes_with_nul(concat!(stringify!($symbol), "\0").as_bytes()) {
+            Ok(name) => name,
+            Err(_) => panic!("a name without zero bytes"),
+        };
+        NAME
+    }};
+}
+
 macro_rules! functions {
-    ($($field:ident = $symbol:ident: $kind:ty;)*) => {
+    (
+        required { $($field:ident = $symbol:ident: $kind:ty;)* }
+        optional { $($extra:ident = $extra_symbol:ident: $extra_kind:ty;)* }
+    ) => {
         /// Functions of `libggml-base`.
         pub struct Base {
             $(#[doc = concat!("`", stringify!($symbol), "`")] pub $field: $kind,)*
+            $(#[doc = concat!("`", stringify!($extra_symbol), "`, if there is one")] pub $extra: Option<$extra_kind>,)*
         }
 
         impl Base {
             fn from_library(library: &Library) -> Result<Base, String> {
                 Ok(Base {
+                    $($extra: {
+                        let symbol = library.symbol(name!($extra_symbol));
+                        // SAFETY: not null, and a ggml that check_abi() lets pass has this function with this type.
+                        (!symbol.is_null()).then(|| unsafe { std::mem::transmute::<*mut c_void, $extra_kind>(symbol) })
+                    },)*
                     $($field: {
-                        const NAME: &CStr = match CStr::from_bytes_with_nul(concat!(stringify!($symbol), "\0").as_bytes()) {
-                            Ok(name) => name,
-                            Err(_) => panic!("a name without zero bytes"),
-                        };
-                        let symbol = library.symbol(NAME);
+                        let symbol = library.symbol(name!($symbol));
                         if symbol.is_null() {
                             return Err(format!("libggml-base has no function {}", stringify!($symbol)));
                         }
@@ -39,20 +55,34 @@ macro_rules! functions {
 }
 
 functions! {
-    buffer_init = ggml_backend_buffer_init:
-        unsafe extern "C" fn(
-            ggml_backend_buffer_type_t,
-            ggml_backend_buffer_i,
-            *mut c_void,
-            usize,
-        ) -> ggml_backend_buffer_t;
-    log = ggml_log_internal: unsafe extern "C" fn(ggml_log_level, *const c_char, ...);
-    nbytes = ggml_nbytes: unsafe extern "C" fn(*const ggml_tensor) -> usize;
-    graph_n_nodes = ggml_graph_n_nodes: unsafe extern "C" fn(*mut ggml_cgraph) -> c_int;
-    graph_nodes = ggml_graph_nodes: unsafe extern "C" fn(*mut ggml_cgraph) -> *mut *mut ggml_tensor;
-    version = ggml_version: unsafe extern "C" fn() -> *const c_char;
-    op_name = ggml_op_name: unsafe extern "C" fn(ggml_op) -> *const c_char;
-    type_name = ggml_type_name: unsafe extern "C" fn(ggml_type) -> *const c_char;
+    required {
+        buffer_init = ggml_backend_buffer_init:
+            unsafe extern "C" fn(
+                ggml_backend_buffer_type_t,
+                ggml_backend_buffer_i,
+                *mut c_void,
+                usize,
+            ) -> ggml_backend_buffer_t;
+        log = ggml_log_internal: unsafe extern "C" fn(ggml_log_level, *const c_char, ...);
+        nbytes = ggml_nbytes: unsafe extern "C" fn(*const ggml_tensor) -> usize;
+        graph_n_nodes = ggml_graph_n_nodes: unsafe extern "C" fn(*mut ggml_cgraph) -> c_int;
+        graph_nodes = ggml_graph_nodes: unsafe extern "C" fn(*mut ggml_cgraph) -> *mut *mut ggml_tensor;
+        version = ggml_version: unsafe extern "C" fn() -> *const c_char;
+        op_name = ggml_op_name: unsafe extern "C" fn(ggml_op) -> *const c_char;
+        type_name = ggml_type_name: unsafe extern "C" fn(ggml_type) -> *const c_char;
+    }
+    optional {
+        // Not in ggml's public headers, but exported for its backends.
+        can_fuse = ggml_can_fuse_subgraph_ext:
+            unsafe extern "C" fn(
+                *const ggml_cgraph,
+                *const c_int,
+                c_int,
+                *const ggml_op,
+                *const c_int,
+                c_int,
+            ) -> bool;
+    }
 }
 
 static BASE: OnceLock<Result<Base, String>> = OnceLock::new();

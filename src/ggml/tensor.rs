@@ -107,6 +107,12 @@ impl<'a> Tensor<'a> {
         self.0.data as usize
     }
 
+    /// Addresses from the first to behind the last element, if [`Tensor::bytes`] knows how many there are.
+    pub fn memory(self) -> Option<std::ops::Range<usize>> {
+        let start = self.address();
+        Some(start..start.checked_add(self.bytes()?)?)
+    }
+
     /// The buffer that the tensor lies in (its own, or that of the tensor it is a view of); null before allocation.
     pub fn buffer(self) -> ggml_backend_buffer_t {
         if self.0.buffer.is_null() {

@@ -1,5 +1,7 @@
 //! From ggml's graph to batches: which nodes are computed, in which order, with which tensors. No side effects.
 
+mod fuse;
+
 use crate::batch::{Builder, Full, Op, Place, TensorArg};
 use crate::ggml::tensor::Tensor;
 use crate::ops;
@@ -24,22 +26,30 @@ pub struct PlanError {
     pub reason: String,
 }
 
-/// Plans the nodes of a graph, up to `max_ops` ops a batch. `locate` finds the memory of a tensor.
+/// Plans the nodes of a graph, up to `max_ops` ops a batch. `locate` finds the memory of a tensor; `private` says
+/// whether the results of all but the last of some nodes are used by these nodes alone: such results need no memory.
 ///
 /// # Errors
 /// The first node that the DSP cannot compute.
 pub fn plan<'a>(
-    nodes: impl Iterator<Item = Tensor<'a>>,
+    nodes: &[Tensor<'a>],
     max_ops: usize,
+    private: impl Fn(&[usize]) -> bool,
     mut locate: impl FnMut(Tensor<'a>) -> Result<Place, String>,
 ) -> Result<Vec<PlannedBatch>, PlanError> {
     let mut batches = Vec::new();
     let mut current = PlannedBatch { batch: Builder::new(max_ops), nodes: Vec::new() };
-    for (index, node) in nodes.enumerate() {
+    let mut next = 0;
+    while let Some(&node) = nodes.get(next) {
+        let index = next;
+        next += 1;
         if ops::is_view_op(node) || node.is_empty() || !node.wants_compute() {
             continue;
         }
-        let op = encode(node, &mut locate).map_err(|reason| PlanError { index, node: format!("{node:?}"), reason })?;
+        let group = fuse::group(nodes, index, &private);
+        next = group.last_index + 1;
+        let op =
+            encode(&group, &mut locate).map_err(|reason| PlanError { index, node: format!("{node:?}"), reason })?;
         if current.batch.push(&op) == Err(Full) {
             let next = PlannedBatch { batch: Builder::new(max_ops), nodes: Vec::new() };
             batches.push(std::mem::replace(&mut current, next));
@@ -57,7 +67,11 @@ pub fn plan<'a>(
     Ok(batches)
 }
 
-fn encode<'a>(node: Tensor<'a>, locate: &mut impl FnMut(Tensor<'a>) -> Result<Place, String>) -> Result<Op, String> {
+fn encode<'a>(
+    group: &fuse::Group<'a>,
+    locate: &mut impl FnMut(Tensor<'a>) -> Result<Place, String>,
+) -> Result<Op, String> {
+    let node = group.first;
     ops::supports(node)?;
     let (family, op) = ops::find(node).ok_or("no kernel for this op")?;
     let mut argument = |t: Tensor<'a>| -> Result<TensorArg, String> {
@@ -65,14 +79,18 @@ fn encode<'a>(node: Tensor<'a>, locate: &mut impl FnMut(Tensor<'a>) -> Result<Pl
         Ok(TensorArg {
             place: locate(t)?,
             kind: kind.to_wire(),
-            // supports() has checked that these fit.
+            // supports() and group() have checked that these fit.
             ne: t.ne().map(|n| n as u32),
             nb: t.nb().map(|n| n as u32),
         })
     };
-    let src =
-        (0..family.sources).map(|index| node.src(index).map(&mut argument).transpose()).collect::<Result<_, _>>()?;
-    Ok(Op { op: op as u16, dst: argument(node)?, src, params: (family.params)(node) })
+    let extra = group.extra.iter().map(|&t| Some(t));
+    let src = (0..family.sources)
+        .map(|index| node.src(index))
+        .chain(extra)
+        .map(|source| source.map(&mut argument).transpose())
+        .collect::<Result<_, _>>()?;
+    Ok(Op { op: op as u16, dst: argument(group.last)?, src, params: (family.params)(node) })
 }
 
 #[cfg(test)]
@@ -96,7 +114,8 @@ mod tests {
         add.flags = GGML_TENSOR_FLAG_COMPUTE as i32;
         let reshape = node(GGML_OP_RESHAPE, F32, [4, 2, 1, 1], &mut [&mut add.clone()]);
         let graph = [idle, add, reshape, add, add];
-        let batches = plan(graph.iter().map(view), 2, anywhere).expect("a plan");
+        let nodes: Vec<_> = graph.iter().map(view).collect();
+        let batches = plan(&nodes, 2, |_| true, anywhere).expect("a plan");
         let nodes: Vec<_> = batches.iter().map(|b| b.nodes.clone()).collect();
         assert_eq!(nodes, [vec![1, 3], vec![4]]);
     }
@@ -106,9 +125,26 @@ mod tests {
         let (mut x, mut y) = (tensor(I32, [8, 1, 1, 1]), tensor(F32, [8, 1, 1, 1]));
         let mut add = node(GGML_OP_ADD, F32, [8, 1, 1, 1], &mut [&mut x, &mut y]);
         add.flags = GGML_TENSOR_FLAG_COMPUTE as i32;
-        let error = plan([add].iter().map(view), 2, anywhere).err().expect("an error");
+        let error = plan(&[view(&add)], 2, |_| true, anywhere).err().expect("an error");
         assert!(error.index == 0 && !error.reason.is_empty(), "{error}");
-        let lost = plan([add].iter().map(view), 2, |_| Err("not in a device buffer".into()));
+        let lost = plan(&[view(&add)], 2, |_| true, |_| Err("not in a device buffer".into()));
         assert!(lost.is_err());
+    }
+    #[test]
+    fn a_norm_with_its_weight_is_one_op() {
+        let ne = [8, 3, 1, 1];
+        let (mut x, mut weight) = (tensor(F32, ne), tensor(F32, [8, 1, 1, 1]));
+        let mut norm = node(GGML_OP_RMS_NORM, F32, ne, &mut [&mut x]);
+        let mut product = node(GGML_OP_MUL, F32, ne, &mut [&mut norm, &mut weight]);
+        product.data = std::ptr::without_provenance_mut(0x1000);
+        for t in [&mut norm, &mut product] {
+            t.flags = GGML_TENSOR_FLAG_COMPUTE as i32;
+        }
+        let nodes = [view(&norm), view(&product)];
+        let ops = |private: bool| -> Vec<usize> {
+            let batches = plan(&nodes, 8, |_| private, anywhere).expect("a plan");
+            batches.iter().flat_map(|b| b.nodes.clone()).collect()
+        };
+        assert_eq!((ops(true), ops(false)), (vec![0], vec![0, 1]));
     }
 }

@@ -13,7 +13,8 @@ pub mod docs;
 mod gather;
 mod glu;
 mod matmul;
-mod norm;
+pub mod norm;
+mod reduce;
 mod rope;
 mod softmax;
 mod sort;
@@ -52,6 +53,7 @@ pub const FAMILIES: &[Family] = &[
     matmul::FAMILY,
     binary::FAMILY,
     norm::FAMILY,
+    reduce::FAMILY,
     attention::FAMILY,
     gather::FAMILY,
     copy::FAMILY,
@@ -68,6 +70,7 @@ pub const CLAIMS: &[(&str, &[Claim])] = &[
     ("matmul", matmul::CLAIMS),
     ("binary", binary::CLAIMS),
     ("norm", norm::CLAIMS),
+    ("reduce", reduce::CLAIMS),
     ("attention", attention::CLAIMS),
     ("gather", gather::CLAIMS),
     ("copy", copy::CLAIMS),
@@ -121,6 +124,11 @@ pub fn supports(node: Tensor) -> Result<(), Declined> {
         return Err(rule.broken);
     }
     (family.supports)(node)
+}
+
+/// Whether the wire can carry `t`, whatever the op.
+pub fn fits_the_wire(t: Tensor) -> bool {
+    GENERAL.iter().all(|rule| (rule.holds)(t) == Some(true))
 }
 
 /// Number, name and family of each op, from the list that the host and the DSP share.

@@ -1,4 +1,6 @@
-//! Normalisation of rows: RMS_NORM, `dst[i] = src[i] / sqrt(mean(src^2) + eps)`.
+//! Normalisation of rows: RMS_NORM, NORM and L2_NORM, and the multiplication and addition that follow in a graph.
+//!
+//! `htp_norm_params` has eps first, where ggml keeps it.
 
 use super::claim::{self, source, Claim, SAME, SAME_SHAPE};
 use super::{Declined, Family, Params};
@@ -6,16 +8,21 @@ use crate::batch::wire;
 use crate::ggml::bindings as ggml;
 use crate::ggml::tensor::{ElementType, Tensor};
 
-/// See the module. `htp_norm_params` has eps first, where ggml keeps it.
+/// See the module.
 pub const FAMILY: Family = Family { name: "norm", select, supports, sources: 1, tiled_source: None, params };
 
 fn select(node: Tensor) -> Option<wire::htp_op> {
-    (node.op() == ggml::GGML_OP_RMS_NORM).then_some(wire::HTP_OP_RMS_NORM)
+    match node.op() {
+        ggml::GGML_OP_RMS_NORM => Some(wire::HTP_OP_RMS_NORM),
+        ggml::GGML_OP_NORM => Some(wire::HTP_OP_NORM),
+        ggml::GGML_OP_L2_NORM => Some(wire::HTP_OP_L2_NORM),
+        _ => None,
+    }
 }
 
 /// See [`claim`].
 pub const CLAIMS: &[Claim] = &[Claim {
-    ops: &[wire::HTP_OP_RMS_NORM],
+    ops: &[wire::HTP_OP_RMS_NORM, wire::HTP_OP_NORM, wire::HTP_OP_L2_NORM],
     sources: &[source("rows")],
     types: &[&[&[ElementType::F32], SAME]],
     rules: &[SAME_SHAPE],
@@ -23,6 +30,28 @@ pub const CLAIMS: &[Claim] = &[Claim {
 
 fn supports(node: Tensor) -> Result<(), Declined> {
     claim::check(CLAIMS, select(node), node)
+}
+
+/// The source that the op of `first` reads more when it computes `next` as well, which uses the result of `last`:
+/// the weight of a MUL behind a normalisation, the addend of an ADD behind that. `None`: it cannot do so.
+pub fn absorb<'a>(first: Tensor<'a>, last: Tensor<'a>, next: Tensor<'a>) -> Option<Tensor<'a>> {
+    if !matches!(first.op(), ggml::GGML_OP_RMS_NORM | ggml::GGML_OP_NORM) {
+        return None;
+    }
+    let is_first = first.as_ptr() == last.as_ptr();
+    let fits = (is_first && next.op() == ggml::GGML_OP_MUL)
+        || (!is_first && last.op() == ggml::GGML_OP_MUL && next.op() == ggml::GGML_OP_ADD);
+    if !fits {
+        return None;
+    }
+    let (a, b) = (next.src(0)?, next.src(1)?);
+    let other = match (a.as_ptr() == last.as_ptr(), b.as_ptr() == last.as_ptr()) {
+        (true, false) => b,
+        (false, true) => a,
+        _ => return None,
+    };
+    let all_f32 = [other, next].iter().all(|t| t.element_type() == Some(ElementType::F32));
+    (all_f32 && next.same_shape(first) && other.can_repeat_to(next)).then_some(other)
 }
 
 fn params(node: Tensor) -> Params {
@@ -33,7 +62,7 @@ fn params(node: Tensor) -> Params {
 
 #[cfg(test)]
 mod tests {
-    use super::{params, supports};
+    use super::{absorb, params, supports};
     use crate::ggml::bindings::*;
     use crate::ggml::tensor::test::{node, tensor, view};
     use crate::ggml::tensor::ElementType::*;
@@ -48,5 +77,40 @@ mod tests {
         let mut x = tensor(F16, [5, 3, 1, 1]);
         let norm = node(GGML_OP_RMS_NORM, F32, [5, 3, 1, 1], &mut [&mut x]);
         assert!(supports(view(&norm)).is_err());
+    }
+    #[test]
+    fn a_product_and_then_a_sum_are_absorbed() {
+        let ne = [8, 3, 1, 1];
+        let (mut x, mut w, mut c) = (tensor(F32, ne), tensor(F32, [8, 1, 1, 1]), tensor(F32, ne));
+        let mut norm = node(GGML_OP_RMS_NORM, F32, ne, &mut [&mut x]);
+        let mut mul = node(GGML_OP_MUL, F32, ne, &mut [&mut norm, &mut w]);
+        let add = node(GGML_OP_ADD, F32, ne, &mut [&mut c, &mut mul]);
+        let is = |found: Option<crate::ggml::tensor::Tensor>, expected: &ggml_tensor| {
+            found.is_some_and(|t| std::ptr::eq(t.as_ptr(), expected))
+        };
+        assert!(is(absorb(view(&norm), view(&norm), view(&mul)), &w));
+        assert!(is(absorb(view(&norm), view(&mul), view(&add)), &c));
+        assert!(absorb(view(&norm), view(&norm), view(&add)).is_none(), "a sum without a product");
+        assert!(absorb(view(&mul), view(&mul), view(&add)).is_none(), "no normalisation");
+    }
+
+    #[test]
+    fn what_is_not_absorbed() {
+        let ne = [8, 3, 1, 1];
+        let mut x = tensor(F32, ne);
+        let mut norm = node(GGML_OP_NORM, F32, ne, &mut [&mut x]);
+        let (mut same, mut copy) = (norm, norm);
+        let mut half = tensor(F16, ne);
+        let mut large = tensor(F32, [8, 6, 1, 1]);
+        let square = node(GGML_OP_MUL, F32, ne, &mut [&mut norm, &mut same]);
+        let twice = node(GGML_OP_MUL, F32, ne, &mut [&mut same, &mut copy]);
+        let mixed = node(GGML_OP_MUL, F32, ne, &mut [&mut norm, &mut half]);
+        let repeated = node(GGML_OP_MUL, F32, [8, 6, 1, 1], &mut [&mut large, &mut norm]);
+        assert!(absorb(view(&norm), view(&norm), view(&square)).is_some(), "another tensor with the same contents");
+        assert!(absorb(view(&norm), view(&norm), view(&twice)).is_none(), "it does not use the result");
+        assert!(absorb(view(&norm), view(&norm), view(&mixed)).is_none(), "f16");
+        assert!(absorb(view(&norm), view(&norm), view(&repeated)).is_none(), "the result is repeated");
+        let l2 = node(GGML_OP_L2_NORM, F32, ne, &mut [&mut x]);
+        assert!(absorb(view(&l2), view(&l2), view(&square)).is_none(), "L2_NORM");
     }
 }

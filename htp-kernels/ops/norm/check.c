@@ -1,4 +1,4 @@
-/* RMS_NORM against its definition in f64. */
+/* RMS_NORM, NORM and L2_NORM, with and without weight and addend, against their definitions in f64. */
 #include "check/check.h"
 
 #include <math.h>
@@ -9,12 +9,25 @@
 
 uint32_t htp_norm(struct htp_exec *exec);
 
+#define APART 0 /* where dst lies */
+#define IN_SRC 1
+#define IN_ADDEND 2
+
 struct shape {
     uint32_t ne[4];
-    uint32_t step;   /* of elements of src; 4: side by side */
-    uint32_t gap;    /* bytes between rows of src */
-    uint32_t offset; /* of src and dst from a 128-byte boundary */
-    bool in_place;
+    uint32_t step;                /* of elements of src; 4: side by side */
+    uint32_t gap;                 /* bytes between rows of src */
+    uint32_t offset;              /* of src, dst and the others from a 128-byte boundary */
+    uint32_t where;               /* dst */
+    uint32_t extra;               /* sources behind src */
+    uint32_t weight[4], addend[4]; /* by what their sizes are divided, 0: as 1 */
+    bool special;                 /* infinities, NaN and rows of zeros */
+};
+
+struct scene {
+    struct check_tensor src, weight, addend, dst, *out;
+    uint32_t rows;
+    double *expected;
 };
 
 static void strides(const struct shape *s, uint32_t *nb) {
@@ -24,56 +37,116 @@ static void strides(const struct shape *s, uint32_t *nb) {
     nb[3] = nb[2] * s->ne[2];
 }
 
-static void run_shape(struct check *c, const struct shape *s, uint32_t threads, float scale, float eps) {
-    struct check_tensor src, dst;
+static double at(const struct htp_view *v, uint32_t row, const uint32_t *ne, uint32_t i) {
+    const uint32_t i1 = row % ne[1], i2 = row / ne[1] % ne[2], i3 = row / ne[1] / ne[2];
+    return check_get(v, i % v->ne[0], i1 % v->ne[1], i2 % v->ne[2], i3 % v->ne[3]);
+}
+
+/* The definition, with ggml's rules for what is not finite; all of it in f64 except that squares round to f32. */
+static void reference(const struct scene *c, uint32_t op, const struct shape *s, float eps) {
+    const uint32_t length = s->ne[0];
+    for (uint32_t r = 0; r < c->rows; r++) {
+        double mean = 0, sum = 0;
+        for (uint32_t i = 0; i < length; i++)
+            mean += op == HTP_OP_NORM ? at(&c->src.view, r, s->ne, i) / length : 0;
+        for (uint32_t i = 0; i < length; i++) {
+            const double d = at(&c->src.view, r, s->ne, i) - mean;
+            sum += (float)(d * d);
+        }
+        double scale = 1 / sqrt(sum / length + eps);
+        if (op == HTP_OP_L2_NORM)
+            scale = 1 / fmax(sqrt(sum), eps); /* the larger of NaN and eps is eps */
+        for (uint32_t i = 0; i < length; i++) {
+            double y = (at(&c->src.view, r, s->ne, i) - mean) * scale;
+            y = s->extra > 0 ? y * at(&c->weight.view, r, s->ne, i) : y;
+            c->expected[(size_t)r * length + i] = s->extra > 1 ? y + at(&c->addend.view, r, s->ne, i) : y;
+        }
+    }
+}
+
+static float source_value(const struct shape *s, uint32_t row, float scale) {
+    static const float values[] = {INFINITY, -INFINITY, NAN, 1e20f};
+    if (s->special && row % 3 == 1)
+        return 0;
+    if (s->special && row % 3 == 2 && check_below(s->ne[0]) == 0)
+        return values[check_below(4)];
+    return check_uniform() * scale * (row % 5 == 3 ? 1e-3f : 1);
+}
+
+static void fill(const struct htp_view *v, const struct shape *s, float scale, bool is_source) {
+    for (uint32_t r = 0; r < htp_rows(v); r++) {
+        const uint32_t i1 = r % v->ne[1], i2 = r / v->ne[1] % v->ne[2], i3 = r / v->ne[1] / v->ne[2];
+        for (uint32_t i = 0; i < v->ne[0]; i++)
+            check_set(v, i, i1, i2, i3, is_source ? source_value(s, r, scale) : check_uniform() * 2);
+    }
+}
+
+/* NMSE of the finite results; a result of another kind is an error of 1 */
+static double compare(const struct scene *c, const struct shape *s) {
+    double error = 0, sum = 0;
+    for (uint32_t r = 0; r < c->rows; r++) {
+        for (uint32_t i = 0; i < s->ne[0]; i++) {
+            const double e = c->expected[(size_t)r * s->ne[0] + i], x = at(&c->out->view, r, s->ne, i);
+            if (isnan(x) != isnan(e) || ((isinf(x) || isinf(e)) && x != e))
+                return 1;
+            error += isfinite(e) ? (x - e) * (x - e) : 0;
+            sum += isfinite(e) ? e * e : 0;
+        }
+    }
+    return sum > 0 ? error / sum : error;
+}
+
+static void make_extra(struct check_tensor *t, const struct shape *s, const uint32_t *divide, uint32_t offset) {
+    uint32_t ne[4], nb[4] = {s->step == 12 ? 8 : 4};
+    for (uint32_t i = 0; i < 4; i++)
+        ne[i] = s->ne[i] / (divide[i] == 0 ? 1 : divide[i]);
+    nb[1] = nb[0] * ne[0] + s->gap;
+    nb[2] = nb[1] * ne[1];
+    nb[3] = nb[2] * ne[2];
+    check_make(t, HTP_TYPE_F32, HTP_LAYOUT_ROWS, ne, nb, offset);
+    fill(&t->view, s, 2, false);
+}
+
+static void run_shape(struct check *check, uint32_t op, const struct shape *s, uint32_t threads, float scale, float eps) {
+    struct scene c = {.rows = s->ne[1] * s->ne[2] * s->ne[3]};
     uint32_t nb[4];
     strides(s, nb);
-    check_make(&src, HTP_TYPE_F32, HTP_LAYOUT_ROWS, s->ne, nb, s->offset);
-    check_make(&dst, HTP_TYPE_F32, HTP_LAYOUT_ROWS, s->ne, s->in_place ? nb : NULL, s->offset / 2 / 4 * 4);
-    const struct htp_view *v = &src.view;
-    const uint32_t rows = htp_rows(v), length = s->ne[0];
-    double *expected = malloc((size_t)rows * length * sizeof(double));
-    for (uint32_t r = 0; expected != NULL && r < rows; r++) {
-        const uint32_t i1 = r % s->ne[1], i2 = r / s->ne[1] % s->ne[2], i3 = r / s->ne[1] / s->ne[2];
-        double sum = 0;
-        for (uint32_t i = 0; i < length; i++) {
-            const float x = check_uniform() * scale * (r % 5 == 3 ? 1e-3f : 1);
-            check_set(v, i, i1, i2, i3, x);
-            sum += (double)x * x;
-        }
-        for (uint32_t i = 0; i < length; i++)
-            expected[(size_t)r * length + i] = check_get(v, i, i1, i2, i3) / sqrt(sum / length + eps);
-    }
+    check_make(&c.src, HTP_TYPE_F32, HTP_LAYOUT_ROWS, s->ne, nb, s->offset);
+    check_make(&c.dst, HTP_TYPE_F32, HTP_LAYOUT_ROWS, s->ne, NULL, s->offset / 2 / 4 * 4);
+    make_extra(&c.weight, s, s->weight, s->offset);
+    make_extra(&c.addend, s, s->addend, s->offset);
+    fill(&c.src.view, s, scale, true);
+    c.out = s->where == IN_SRC ? &c.src : s->where == IN_ADDEND ? &c.addend : &c.dst;
+    c.expected = malloc(((size_t)c.rows * s->ne[0] + 1) * sizeof(double));
+    if (c.expected != NULL)
+        reference(&c, op, s, eps);
     struct check_run run;
-    check_run_init(&run, HTP_OP_RMS_NORM, threads, 1 << 16);
+    check_run_init(&run, op, threads, 1 << 16);
     const struct htp_norm_params params = {eps};
     memcpy(run.params, &params, sizeof(params));
-    run.exec.n_src = 1;
-    run.exec.src[0] = &src.view;
-    struct check_tensor *out = s->in_place ? &src : &dst;
-    run.exec.dst = &out->view;
-    check_remember(&src);
-    check_remember(&dst);
+    run.exec.n_src = 3;
+    run.exec.src[0] = &c.src.view;
+    run.exec.src[1] = s->extra > 0 ? &c.weight.view : NULL;
+    run.exec.src[2] = s->extra > 1 ? &c.addend.view : NULL;
+    run.exec.dst = &c.out->view;
+    struct check_tensor *const all[] = {&c.src, &c.weight, &c.addend, &c.dst};
+    for (uint32_t i = 0; i < 4; i++)
+        check_remember(all[i]);
     const uint32_t status = check_run_op(&run, htp_norm);
-    double error = 0, sum = 0;
-    for (uint32_t r = 0; r < rows; r++) {
-        for (uint32_t i = 0; i < length; i++) {
-            const double e = expected[(size_t)r * length + i];
-            const double d =
-                check_get(&out->view, i, r % s->ne[1], r / s->ne[1] % s->ne[2], r / s->ne[1] / s->ne[2]) - e;
-            error += d * d;
-            sum += e * e;
-        }
-    }
-    check_case(c, status != HTP_STATUS_OK ? 1 : error / sum, 1e-10, "rms_norm [%u,%u,%u,%u] step %u gap %u offset %u%s",
+    const bool ran = status == HTP_STATUS_OK && c.expected != NULL;
+    check_case(check, ran ? compare(&c, s) : 1, 1e-10,
+               "norm op %u [%u,%u,%u,%u] step %u gap %u offset %u extra %u by %u, where %u, eps %g%s", (unsigned)op,
                (unsigned)s->ne[0], (unsigned)s->ne[1], (unsigned)s->ne[2], (unsigned)s->ne[3], (unsigned)s->step,
-               (unsigned)s->gap, (unsigned)s->offset, s->in_place ? " in place" : "");
-    check_true(c, check_unchanged(out, false) && (s->in_place || check_unchanged(&src, true)),
-               "rms_norm [%u,...] wrote beside its output", (unsigned)s->ne[0]);
-    free(expected);
+               (unsigned)s->gap, (unsigned)s->offset, (unsigned)s->extra, (unsigned)s->weight[0], (unsigned)s->where,
+               eps, s->special ? " special" : "");
+    bool unchanged = true;
+    for (uint32_t i = 0; i < 4; i++)
+        unchanged = unchanged && check_unchanged(all[i], all[i] != c.out);
+    check_true(check, unchanged, "norm op %u [%u,...] wrote beside its output", (unsigned)op, (unsigned)s->ne[0]);
+    free(c.expected);
     check_run_free(&run);
-    check_free(&src);
-    check_free(&dst);
+    for (uint32_t i = 0; i < 4; i++)
+        check_free(all[i]);
 }
 
 static void refuses(struct check *c) {
@@ -91,6 +164,18 @@ static void refuses(struct check *c) {
     run.exec.dst = &h.view;
     check_true(c, check_run_op(&run, htp_norm) == HTP_STATUS_UNSUPPORTED, "f16 dst");
     run.exec.dst = &a.view;
+    run.exec.n_src = 3;
+    run.exec.src[2] = &a.view;
+    check_true(c, check_run_op(&run, htp_norm) == HTP_STATUS_BAD_OP, "an addend without a weight");
+    run.exec.src[1] = &b.view;
+    check_true(c, check_run_op(&run, htp_norm) == HTP_STATUS_BAD_OP, "a weight that does not repeat to src");
+    run.exec.src[1] = &h.view;
+    check_true(c, check_run_op(&run, htp_norm) == HTP_STATUS_UNSUPPORTED, "f16 weight");
+    run.exec.src[1] = &a.view;
+    run.exec.op = HTP_OP_L2_NORM;
+    check_true(c, check_run_op(&run, htp_norm) == HTP_STATUS_BAD_OP, "L2_NORM with a weight");
+    run.exec.op = HTP_OP_RMS_NORM;
+    run.exec.n_src = 1;
     const struct htp_norm_params params = {NAN};
     memcpy(run.params, &params, sizeof(params));
     check_true(c, check_run_op(&run, htp_norm) == HTP_STATUS_BAD_OP, "NaN eps");
@@ -102,21 +187,63 @@ static void refuses(struct check *c) {
     check_free(&h);
 }
 
-void check_norm(struct check *c) {
+#define FORMS 6
+static const uint32_t ops[] = {HTP_OP_RMS_NORM, HTP_OP_NORM, HTP_OP_L2_NORM};
+
+/* lengths around vectors and blocks of them; strides, offsets, in place */
+static void plain(struct check *c) {
     static const uint32_t lengths[] = {1, 2, 31, 32, 33, 63, 64, 96, 127, 128, 129, 576, 1000, 2048, 4097};
     for (uint32_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
-        for (uint32_t form = 0; form < 6; form++) {
+        for (uint32_t form = 0; form < 3 * FORMS; form++) {
+            const uint32_t kind = form % FORMS;
             const struct shape s = {
                 .ne = {lengths[i], 1 + check_below(5), 1 + check_below(2), 1 + check_below(2)},
-                .step = form == 4 ? 8 : form == 5 ? 12 : 4,
-                .gap = form == 0 ? 0 : 4 * check_below(40),
-                .offset = form < 2 ? 0 : 4 * check_below(32),
-                .in_place = form == 3 || form == 5,
+                .step = kind == 4 ? 8 : kind == 5 ? 12 : 4,
+                .gap = kind == 0 ? 0 : 4 * check_below(40),
+                .offset = kind < 2 ? 0 : 4 * check_below(32),
+                .where = kind == 3 || kind == 5 ? IN_SRC : APART,
             };
-            run_shape(c, &s, 1 + check_below(4), form == 2 ? 1e6f : 3, form == 1 ? 0.1f : 1e-6f);
+            /* a row of one element has no variance, and 1e-6 is lost in a mean of squares of 1e6 */
+            run_shape(c, ops[form / FORMS], &s, 1 + check_below(4), kind == 2 ? 1e6f : 3, kind == 1 ? 0.1f : 1e-6f);
         }
     }
     const struct shape big = {.ne = {2048, 67, 1, 1}, .step = 4};
-    run_shape(c, &big, 4, 1, 1e-5f);
+    for (uint32_t i = 0; i < 3; i++)
+        run_shape(c, ops[i], &big, 4, 1, 1e-5f);
+}
+
+/* weights and addends: whole, a row for all, one that repeats in each dimension, strided; dst in place of a source */
+static void weighted(struct check *c) {
+    static const uint32_t lengths[] = {2, 32, 34, 256, 416, 576, 1002, 2048};
+    static const uint32_t divide[][4] = {{1, 1, 1, 1}, {1, 6, 2, 2}, {1, 2, 1, 2}, {2, 3, 2, 1}, {1, 1, 2, 2}};
+    for (uint32_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        for (uint32_t form = 0; form < 2 * 2 * FORMS; form++) {
+            const uint32_t kind = form % FORMS, extra = 1 + form / FORMS % 2;
+            struct shape s = {.ne = {lengths[i], 6, 2, 2}, .step = kind == 5 ? 12 : 4, .extra = extra};
+            s.gap = kind == 3 ? 4 * check_below(40) : kind == 4 ? 128 : 0;
+            s.offset = kind == 3 ? 4 * check_below(32) : 0;
+            s.where = kind == 1 ? IN_SRC : kind == 2 && extra == 2 ? IN_ADDEND : APART;
+            memcpy(s.weight, divide[check_below(5)], sizeof(s.weight));
+            if (s.where != IN_ADDEND)
+                memcpy(s.addend, divide[check_below(5)], sizeof(s.addend));
+            run_shape(c, ops[form / FORMS / 2], &s, 1 + check_below(4), 3, 1e-6f);
+        }
+    }
+}
+
+/* rows of zeros, infinities, NaN, squares beyond f32; eps 0 */
+static void special(struct check *c) {
+    static const float eps[] = {0, 1e-12f, 1e-6f, 10};
+    for (uint32_t i = 0; i < 3 * 4; i++) {
+        struct shape s = {.ne = {100 + check_below(60), 9, 1, 1}, .step = 4, .special = true};
+        s.extra = ops[i / 4] == HTP_OP_L2_NORM ? 0 : check_below(2);
+        run_shape(c, ops[i / 4], &s, 2, 3, eps[i % 4]);
+    }
+}
+
+void check_norm(struct check *c) {
+    plain(c);
+    weighted(c);
+    special(c);
     refuses(c);
 }

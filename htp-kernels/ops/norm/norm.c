@@ -1,97 +1,246 @@
 /*
- * RMS_NORM: dst[i] = src[i] / sqrt(mean(src^2) + eps), row by row, f32.
+ * Normalisation of f32 rows, and what graphs do with the result:
  *
- * First pass: sum of squares in four qf32 accumulators (which hide the latency of the addition), five rotate-and-add
- * steps, 1/sqrt in all lanes; no scalar is involved. Second pass: multiply and store. Rows of any length and alignment;
- * a row whose elements do not lie side by side is fetched, and stored, element by element. dst may be src.
+ *   RMS_NORM  y = x / sqrt(mean(x^2) + eps)
+ *   NORM      y = (x - mean(x)) / sqrt(mean((x - mean(x))^2) + eps)
+ *   L2_NORM   y = x / max(sqrt(sum(x^2)), eps)
+ *   dst = y * weight + addend
+ *
+ * Weight and addend (src1, src2) may be absent; L2_NORM has neither, an addend comes with a weight. Both repeat into the
+ * shape of src in every dimension. dst may be src, weight or addend themselves: every vector is read before it is written.
+ *
+ * First pass: sums in four qf32 accumulators (which hide the latency of the addition), five rotate-and-add steps and
+ * 1/sqrt in all lanes; no scalar is involved. NORM takes the mean first, so it has a pass more. Last pass: multiply and
+ * store, rounding as the separate ops would. Rows of any length and alignment; when an operand's elements do not lie
+ * side by side, or repeat within a row, rows are fetched and stored element by element.
  */
-#include "hvx/wrap.h"
+#include "hvx/strided.h"
+#include "hvx/sum.h"
 #include "htp/params.h"
-#include "runtime/exec.h"
+#include "runtime/rows.h"
 
 #define THREAD_BYTES (16u << 10) /* a thread more is worth waking for this much of a tensor */
+#define MAX_FORMS 3              /* without weight, with it, with weight and addend */
 
 uint32_t htp_norm(struct htp_exec *exec);
 
+struct norm;
+/* weight and addend are not read when the op has none */
+typedef void row_fn(const struct norm *t, const uint8_t *x, const uint8_t *weight, const uint8_t *addend, uint8_t *dst);
+
 struct norm {
-    const struct htp_view *src, *dst;
-    float eps, inverse_length;
+    const struct htp_view *src, *dst, *weight, *addend;
+    uint32_t op, length;
+    float eps, inverse_length, inverse_eps;
+    row_fn *run;
 };
 
-HVX_INLINE HVX_Vector add_square(HVX_Vector sum, HVX_Vector x) { return hvx_add_qf32(sum, hvx_mul_f32_qf32(x, x)); }
+/* in all lanes */
+struct statistics {
+    HVX_Vector mean;  /* f32; zero unless NORM */
+    HVX_Vector scale; /* in qf32 for NORM and where there is a weight, otherwise f32 */
+};
 
-/* 1/sqrt(mean + eps) in all lanes; sum in qf32 */
-HVX_INLINE HVX_Vector row_scale(const struct norm *t, HVX_Vector sum) {
-    const HVX_Vector mean = hvx_mul_f32(hvx_sum_qf32(sum), hvx_splat_f32(t->inverse_length));
-    return hvx_rsqrt_f32(hvx_add_f32(mean, hvx_splat_f32(t->eps)));
+/* ---- statistics ---- */
+
+/* 1/sqrt(x) of x >= 0 as IEEE: infinite of zero, zero of infinity */
+HVX_INLINE HVX_Vector inverse_root(HVX_Vector x) {
+    const HVX_Vector infinity = hvx_splat_i32(0x7f800000);
+    const HVX_VectorPred is_zero = Q6_Q_vcmp_eq_VwVw(x, hvx_zero());
+    const HVX_VectorPred is_special = Q6_Q_or_QQ(is_zero, Q6_Q_vcmp_eq_VwVw(x, infinity));
+    return Q6_V_vmux_QVV(is_special, Q6_V_vand_QV(is_zero, infinity), hvx_rsqrt_f32(x));
 }
 
-static void contiguous_row(const struct norm *t, const uint8_t *src, uint8_t *dst) {
-    const uint32_t vectors = t->src->ne[0] / HVX_WORDS, rest = t->src->ne[0] % HVX_WORDS * 4;
-    const uint8_t *x = src;
-    HVX_Vector s0 = hvx_zero(), s1 = s0, s2 = s0, s3 = s0;
+/* sum: of the squares, in qf32 */
+HVX_INLINE struct statistics finish(const struct norm *t, uint32_t op, uint32_t form, HVX_Vector mean,
+                                    HVX_Vector sum) {
+    struct statistics s = {.mean = mean};
+    if (op == HTP_OP_L2_NORM) {
+        /* the smaller of 1/sqrt and 1/eps, which is also what ggml makes of a NaN; as integers, for both are positive */
+        const HVX_Vector root = inverse_root(hvx_sum_qf32(sum));
+        s.scale = Q6_Vw_vmin_VwVw(Q6_V_vand_VV(root, hvx_splat_i32(INT32_MAX)), hvx_splat_f32(t->inverse_eps));
+        return s;
+    }
+    sum = hvx_mul_qf32(hvx_sum_lanes_qf32(sum), hvx_f32_to_qf32(hvx_splat_f32(t->inverse_length)));
+    s.scale = inverse_root(hvx_qf32_to_f32(hvx_add_qf32_f32(sum, hvx_splat_f32(t->eps))));
+    if (op == HTP_OP_NORM || form > 0)
+        s.scale = hvx_f32_to_qf32(s.scale);
+    return s;
+}
+
+HVX_INLINE HVX_Vector load(bool aligned, const uint8_t *p) { return aligned ? hvx_load_aligned(p) : hvx_load(p); }
+
+HVX_INLINE enum hvx_summand summand(uint32_t op) {
+    return op == HTP_OP_NORM ? HVX_SUM_DISTANCES : HVX_SUM_SQUARES;
+}
+
+HVX_INLINE HVX_Vector mean_of(const struct norm *t, HVX_Vector sum) {
+    return hvx_mul_f32(hvx_sum_qf32(sum), hvx_splat_f32(t->inverse_length));
+}
+
+/* ---- results ---- */
+
+/* in qf32 */
+HVX_INLINE HVX_Vector scaled(uint32_t op, const struct statistics *s, HVX_Vector x) {
+    return op == HTP_OP_NORM ? hvx_mul_qf32(hvx_sub_f32_qf32(x, s->mean), s->scale) : hvx_mul_f32_qf32(x, s->scale);
+}
+
+/* form: 0 no weight, 1 weight, 2 weight and addend. RMS_NORM multiplies by the weight first: a conversion less. */
+HVX_INLINE HVX_Vector result(uint32_t op, uint32_t form, const struct statistics *s, HVX_Vector x, HVX_Vector weight,
+                             HVX_Vector addend) {
+    HVX_Vector y;
+    if (form == 0)
+        y = scaled(op, s, x);
+    else if (op == HTP_OP_NORM)
+        y = hvx_mul_f32_qf32(hvx_qf32_to_f32(scaled(op, s, x)), weight);
+    else
+        y = hvx_mul_qf32(hvx_mul_f32_qf32(x, weight), s->scale);
+    if (form > 1)
+        y = hvx_add_qf32_f32(y, addend);
+    return hvx_qf32_to_f32(y);
+}
+
+/* One vector, `at` vectors behind the row's pointers. */
+HVX_INLINE HVX_Vector result_at(uint32_t op, uint32_t form, bool aligned, const struct statistics *s, const uint8_t *x,
+                                const uint8_t *weight, const uint8_t *addend, uint32_t at) {
+    const HVX_Vector w = form > 0 ? load(aligned, weight + at * HVX_BYTES) : hvx_zero();
+    const HVX_Vector c = form > 1 ? load(aligned, addend + at * HVX_BYTES) : hvx_zero();
+    return result(op, form, s, load(aligned, x + at * HVX_BYTES), w, c);
+}
+
+HVX_INLINE void store(bool aligned, uint8_t *p, HVX_Vector v) {
+    if (aligned)
+        hvx_store_aligned(p, v);
+    else
+        hvx_store(p, v);
+}
+
+/* `fast`: all pointers are vector boundaries */
+HVX_INLINE void contiguous_row(const struct norm *t, uint32_t op, uint32_t form, bool fast, const uint8_t *x,
+                               const uint8_t *weight, const uint8_t *addend, uint8_t *dst) {
+    const uint32_t vectors = t->length / HVX_WORDS, rest = t->length % HVX_WORDS * 4, step = fast && form > 0 ? 8 : 1;
+    HVX_Vector mean = hvx_zero();
+    if (op == HTP_OP_NORM)
+        mean = mean_of(t, hvx_sum_row(HVX_SUM_VALUES, fast, x, t->length, mean));
+    const struct statistics s = finish(t, op, form, mean, hvx_sum_row(summand(op), fast, x, t->length, mean));
     HVX_ROLLED
-    for (uint32_t i = vectors / 4; i > 0; i--, x += 4 * HVX_BYTES) {
-        s0 = add_square(s0, hvx_load(x));
-        s1 = add_square(s1, hvx_load(x + HVX_BYTES));
-        s2 = add_square(s2, hvx_load(x + 2 * HVX_BYTES));
-        s3 = add_square(s3, hvx_load(x + 3 * HVX_BYTES));
+    for (uint32_t i = vectors / step; i > 0; i--) {
+        HVX_UNROLL
+        for (uint32_t k = 0; k < step; k++)
+            store(fast, dst + k * HVX_BYTES, result_at(op, form, fast, &s, x, weight, addend, k));
+        x += step * HVX_BYTES;
+        weight += form > 0 ? step * HVX_BYTES : 0;
+        addend += form > 1 ? step * HVX_BYTES : 0;
+        dst += step * HVX_BYTES;
     }
     HVX_ROLLED
-    for (uint32_t i = vectors % 4; i > 0; i--, x += HVX_BYTES)
-        s0 = add_square(s0, hvx_load(x));
-    if (rest != 0)
-        s1 = add_square(s1, hvx_load_bytes(x, rest));
-    const HVX_Vector scale = row_scale(t, hvx_add_qf32(hvx_add_qf32(s0, s1), hvx_add_qf32(s2, s3)));
-    HVX_ROLLED
-    for (uint32_t i = vectors; i > 0; i--, src += HVX_BYTES, dst += HVX_BYTES)
-        hvx_store(dst, hvx_mul_f32(hvx_load(src), scale));
-    if (rest != 0)
-        hvx_store_bytes(dst, rest, hvx_mul_f32(hvx_load_bytes(src, rest), scale));
+    for (uint32_t i = vectors % step; i > 0; i--) {
+        store(fast, dst, result_at(op, form, fast, &s, x, weight, addend, 0));
+        x += HVX_BYTES;
+        weight += form > 0 ? HVX_BYTES : 0;
+        addend += form > 1 ? HVX_BYTES : 0;
+        dst += HVX_BYTES;
+    }
+    if (rest != 0) {
+        const HVX_Vector w = form > 0 ? hvx_load_bytes(weight, rest) : hvx_zero();
+        const HVX_Vector c = form > 1 ? hvx_load_bytes(addend, rest) : hvx_zero();
+        hvx_store_bytes(dst, rest, result(op, form, &s, hvx_load_bytes(x, rest), w, c));
+    }
 }
 
-/* up to 32 elements, from i on, zeros behind the row's end */
-static HVX_Vector gather(const struct htp_view *v, const uint8_t *row, uint32_t i) {
-    uint8_t words[HVX_BYTES] __attribute__((aligned(128))) = {0};
-    const uint32_t count = htp_min_u32(v->ne[0] - i, HVX_WORDS);
-    for (uint32_t k = 0; k < count; k++)
-        __builtin_memcpy(words + 4 * k, __builtin_assume_aligned(row + (size_t)(i + k) * v->nb[0], 4), 4);
-    return hvx_load(words);
+/*
+ * One copy of the row for each op and form. The fast ones are for a dst that shares no memory with a source, so that
+ * the compiler may move loads over stores, without which half of the packets' slots stay empty.
+ */
+#define DEFINE_ROW(name, op, form)                                                                                 \
+    static void name##_fast(const struct norm *t, const uint8_t *restrict x, const uint8_t *restrict weight,       \
+                            const uint8_t *restrict addend, uint8_t *restrict dst) {                               \
+        contiguous_row(t, op, form, true, x, weight, addend, dst);                                                 \
+    }                                                                                                              \
+    static void name##_any(const struct norm *t, const uint8_t *x, const uint8_t *weight, const uint8_t *addend,   \
+                           uint8_t *dst) {                                                                         \
+        contiguous_row(t, op, form, false, x, weight, addend, dst);                                                \
+    }
+DEFINE_ROW(rms_0, HTP_OP_RMS_NORM, 0)
+DEFINE_ROW(rms_1, HTP_OP_RMS_NORM, 1)
+DEFINE_ROW(rms_2, HTP_OP_RMS_NORM, 2)
+DEFINE_ROW(norm_0, HTP_OP_NORM, 0)
+DEFINE_ROW(norm_1, HTP_OP_NORM, 1)
+DEFINE_ROW(norm_2, HTP_OP_NORM, 2)
+DEFINE_ROW(l2, HTP_OP_L2_NORM, 0)
+
+/* any op, any strides */
+static void strided_row(const struct norm *t, const uint8_t *x_row, const uint8_t *weight_row, const uint8_t *addend_row,
+                        uint8_t *dst) {
+    const uint32_t step = t->src->nb[0], form = t->weight == NULL ? 0 : t->addend == NULL ? 1 : 2;
+    HVX_Vector mean = hvx_zero(), sum = mean, weight = mean, addend = mean;
+    if (t->op == HTP_OP_NORM) {
+        for (uint32_t i = 0, count; i < t->length; i += count) {
+            count = htp_min_u32(t->length - i, HVX_WORDS);
+            sum = hvx_sum_up(HVX_SUM_VALUES, sum, hvx_gather_words(x_row + (size_t)i * step, step, count), mean);
+        }
+        mean = mean_of(t, sum);
+        sum = hvx_zero();
+    }
+    for (uint32_t i = 0, count; i < t->length; i += count) {
+        count = htp_min_u32(t->length - i, HVX_WORDS);
+        const HVX_Vector x = hvx_gather_words(x_row + (size_t)i * step, step, count);
+        sum = hvx_sum_up_rest(summand(t->op), sum, x, mean, 4 * count);
+    }
+    const struct statistics s = finish(t, t->op, form, mean, sum);
+    for (uint32_t i = 0, count; i < t->length; i += count) {
+        count = htp_min_u32(t->length - i, HVX_WORDS);
+        const HVX_Vector x = hvx_gather_words(x_row + (size_t)i * step, step, count);
+        if (form > 0)
+            weight = hvx_gather_repeated(weight_row, t->weight->nb[0], t->weight->ne[0], i, count);
+        if (form > 1)
+            addend = hvx_gather_repeated(addend_row, t->addend->nb[0], t->addend->ne[0], i, count);
+        hvx_scatter_words(dst + (size_t)i * t->dst->nb[0], t->dst->nb[0], count,
+                          result(t->op, form, &s, x, weight, addend));
+    }
 }
 
-static void scatter(const struct htp_view *v, uint8_t *row, uint32_t i, HVX_Vector x) {
-    uint8_t words[HVX_BYTES] __attribute__((aligned(128)));
-    const uint32_t count = htp_min_u32(v->ne[0] - i, HVX_WORDS);
-    hvx_store(words, x);
-    for (uint32_t k = 0; k < count; k++)
-        __builtin_memcpy(__builtin_assume_aligned(row + (size_t)(i + k) * v->nb[0], 4), words + 4 * k, 4);
-}
-
-static void strided_row(const struct norm *t, const uint8_t *src, uint8_t *dst) {
-    const uint32_t length = t->src->ne[0];
-    HVX_Vector sum = hvx_zero();
-    uint32_t i = 0;
-    for (; i < length; i += htp_min_u32(length - i, HVX_WORDS))
-        sum = add_square(sum, gather(t->src, src, i));
-    const HVX_Vector scale = row_scale(t, sum);
-    for (i = 0; i < length; i += htp_min_u32(length - i, HVX_WORDS))
-        scatter(t->dst, dst, i, hvx_mul_f32(gather(t->src, src, i), scale));
+static void choose_row(struct norm *t) {
+    static row_fn *const rows[2][2][MAX_FORMS] = {
+        {{rms_0_any, rms_1_any, rms_2_any}, {rms_0_fast, rms_1_fast, rms_2_fast}},
+        {{norm_0_any, norm_1_any, norm_2_any}, {norm_0_fast, norm_1_fast, norm_2_fast}},
+    };
+    const struct htp_view *const views[] = {t->dst, t->src, t->weight, t->addend};
+    bool fast = true, contiguous = true;
+    uint32_t form = 0;
+    for (uint32_t i = 0; i < 4; i++) {
+        if (views[i] == NULL)
+            continue;
+        fast = fast && htp_rows_aligned(views[i]) && (i == 0 || !htp_views_overlap(views[i], t->dst));
+        contiguous = contiguous && views[i]->nb[0] == 4 && views[i]->ne[0] == t->length;
+        form += i >= 2;
+    }
+    if (!contiguous)
+        t->run = strided_row;
+    else if (t->op == HTP_OP_L2_NORM)
+        t->run = fast ? l2_fast : l2_any;
+    else
+        t->run = rows[t->op == HTP_OP_NORM][fast][form];
 }
 
 static void run_rows(void *arg, uint32_t thread, uint32_t n_threads) {
     const struct norm *t = arg;
-    const uint32_t *ne = t->src->ne;
-    const uint32_t rows = htp_rows(t->src);
-    const uint32_t begin = (uint32_t)((uint64_t)rows * thread / n_threads);
-    const uint32_t end = (uint32_t)((uint64_t)rows * (thread + 1) / n_threads);
-    for (uint32_t r = begin; r < end; r++) {
-        const uint32_t i1 = r % ne[1], i2 = r / ne[1] % ne[2], i3 = r / ne[1] / ne[2];
-        const uint8_t *src = htp_row(t->src, i1, i2, i3);
-        uint8_t *dst = htp_row(t->dst, i1, i2, i3);
-        if (t->src->nb[0] == 4 && t->dst->nb[0] == 4)
-            contiguous_row(t, src, dst);
-        else
-            strided_row(t, src, dst);
+    row_fn *const run = t->run;
+    const struct htp_share share = htp_share_of(htp_rows(t->src), thread, n_threads);
+    struct htp_place at = htp_place_of(t->src->ne, share.begin);
+    for (uint32_t left = share.count, count; left > 0; left -= count) {
+        struct htp_run x = htp_run_at(t->src, &at), dst = htp_run_at(t->dst, &at);
+        struct htp_run weight = htp_run_repeated(t->weight, &at), addend = htp_run_repeated(t->addend, &at);
+        count = htp_min_u32(htp_min_u32(left, x.rows), htp_min_u32(weight.rows, addend.rows));
+        HVX_ROLLED
+        for (uint32_t i = count; i > 0; i--) {
+            run(t, x.row, weight.row, addend.row, dst.row);
+            x.row += x.step;
+            weight.row += weight.step;
+            addend.row += addend.step;
+            dst.row += dst.step;
+        }
+        htp_place_advance(&at, t->src->ne, count);
     }
 }
 
@@ -100,20 +249,35 @@ static uint32_t fail(struct htp_exec *exec, uint32_t status, uint32_t detail) {
     return status;
 }
 
-/* detail of a failure: 0, 1 the operand (src, dst) whose type is wrong, 16 + i: size i is wrong, 32 eps */
+static const struct htp_view *optional(const struct htp_exec *exec, uint32_t i) {
+    return exec->n_src > i ? exec->src[i] : NULL;
+}
+
+/*
+ * detail of a failure: 0, 1, 2, 3 the operand (src, dst, weight, addend) whose type is wrong, 16 + i: its size i is
+ * wrong, 32 eps, 33 a weight or addend where there cannot be one
+ */
 uint32_t htp_norm(struct htp_exec *exec) {
     if (exec->n_src < 1 || exec->src[0] == NULL || exec->dst == NULL || exec->params == NULL)
         return fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
-    if (exec->op != HTP_OP_RMS_NORM)
+    if (exec->op != HTP_OP_RMS_NORM && exec->op != HTP_OP_NORM && exec->op != HTP_OP_L2_NORM)
         return fail(exec, HTP_STATUS_UNSUPPORTED, exec->op);
-    struct norm t = {.src = exec->src[0], .dst = exec->dst};
-    if (t.src->type != HTP_TYPE_F32 || t.src->layout != HTP_LAYOUT_ROWS)
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 0);
-    if (t.dst->type != HTP_TYPE_F32 || t.dst->layout != HTP_LAYOUT_ROWS)
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 1);
-    for (uint32_t i = 0; i < HTP_MAX_DIMS; i++) {
-        if (t.src->ne[i] != t.dst->ne[i])
-            return fail(exec, HTP_STATUS_BAD_OP, 16 + i);
+    struct norm t = {.src = exec->src[0], .dst = exec->dst, .op = exec->op};
+    t.weight = optional(exec, 1);
+    t.addend = optional(exec, 2);
+    if ((t.weight == NULL && t.addend != NULL) || (t.weight != NULL && t.op == HTP_OP_L2_NORM))
+        return fail(exec, HTP_STATUS_BAD_OP, 33);
+    const struct htp_view *const views[] = {t.src, t.dst, t.weight, t.addend};
+    for (uint32_t k = 0; k < 4; k++) {
+        if (views[k] == NULL)
+            continue;
+        if (views[k]->type != HTP_TYPE_F32 || views[k]->layout != HTP_LAYOUT_ROWS)
+            return fail(exec, HTP_STATUS_UNSUPPORTED, k);
+        for (uint32_t i = 0; i < HTP_MAX_DIMS; i++) {
+            const uint32_t n = views[k]->ne[i];
+            if (k < 2 ? n != t.src->ne[i] : n == 0 || t.src->ne[i] % n != 0)
+                return fail(exec, HTP_STATUS_BAD_OP, 16 + i);
+        }
     }
     struct htp_norm_params params;
     __builtin_memcpy(&params, exec->params, sizeof(params));
@@ -122,9 +286,12 @@ uint32_t htp_norm(struct htp_exec *exec) {
     const uint32_t rows = htp_rows(t.src);
     if (rows == 0 || t.src->ne[0] == 0)
         return HTP_STATUS_OK;
+    t.length = t.src->ne[0];
     t.eps = params.eps;
-    t.inverse_length = 1.0f / (float)t.src->ne[0];
-    const uint64_t worth = (uint64_t)rows * t.src->ne[0] * 4 / THREAD_BYTES + 1;
+    t.inverse_eps = 1.0f / params.eps;
+    t.inverse_length = 1.0f / (float)t.length;
+    choose_row(&t);
+    const uint64_t worth = (uint64_t)rows * t.length * 4 / THREAD_BYTES + 1;
     uint32_t n = htp_min_u32(exec->n_threads, rows);
     n = worth < n ? (uint32_t)worth : n;
     htp_parallel(exec, n, run_rows, &t);

@@ -1,0 +1,37 @@
+/* Element-wise ops of two tensors: what the files of this folder share. */
+#ifndef OPS_BINARY_H
+#define OPS_BINARY_H
+
+#include "runtime/rows.h"
+
+#define BINARY_THREAD_BYTES (16u << 10) /* a thread more is worth waking for this much of dst */
+
+struct binary;
+
+/* `count` elements side by side; of b as many, or one for all when the function is for that */
+typedef void binary_span_fn(const struct binary *t, const uint8_t *a, const uint8_t *b, uint8_t *dst, uint32_t count);
+
+struct binary {
+    const struct htp_view *a, *b, *dst;
+    uint32_t op;      /* HTP_OP_ADD, SUB, MUL, DIV */
+    uint32_t segment; /* elements of b's row, or of a when b has but one; 0: rows are fetched element by element */
+    binary_span_fn *span;
+};
+
+/* Whether there are kernels for these types. */
+bool binary_types_fit(const struct htp_view *a, const struct htp_view *b, const struct htp_view *dst);
+/* Fills in segment and span. */
+void binary_choose(struct binary *t);
+/* One row of dst. */
+void binary_row(const struct binary *t, const uint8_t *a, const uint8_t *b, uint8_t *dst);
+/* How many threads are worth it for so many rows. */
+uint32_t binary_threads(const struct htp_exec *exec, const struct htp_view *dst);
+
+uint32_t binary_add_id(struct htp_exec *exec);
+
+static inline uint32_t binary_fail(struct htp_exec *exec, uint32_t status, uint32_t detail) {
+    exec->detail = detail;
+    return status;
+}
+
+#endif

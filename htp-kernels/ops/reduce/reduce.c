@@ -1,0 +1,104 @@
+/*
+ * SUM_ROWS: dst[0, r] = sum of row r, f32. ARGMAX: dst[r] = index of the largest element of row r, i32 (argmax.c).
+ * CUMSUM: dst[i, r] = sum of the elements 0 .. i of row r, f32 (cumsum.c); dst may be src.
+ *
+ * Rows of any length, alignment and stride. Sums are f32, in an order that depends on the length of the row.
+ */
+#include "hvx/sum.h"
+#include "ops/reduce/reduce.h"
+
+#define THREAD_BYTES (16u << 10) /* a thread more is worth waking for this much of src */
+
+uint32_t htp_reduce(struct htp_exec *exec);
+
+/* rows that start on vector boundaries, elements side by side */
+static void sum_aligned_row(const struct reduce *t, const uint8_t *src, uint8_t *dst) {
+    reduce_store_word(dst, hvx_sum_qf32(hvx_sum_row(HVX_SUM_VALUES, true, src, t->length, hvx_zero())));
+}
+
+static void sum_row(const struct reduce *t, const uint8_t *src, uint8_t *dst) {
+    const HVX_Vector zero = hvx_zero();
+    HVX_Vector sum = zero;
+    for (uint32_t i = 0, count; i < t->length; i += count) {
+        count = htp_min_u32(t->length - i, HVX_WORDS);
+        sum = hvx_sum_up(HVX_SUM_VALUES, sum, reduce_fetch(t->src, src, i, count), zero);
+    }
+    reduce_store_word(dst, hvx_sum_qf32(sum));
+}
+
+static reduce_row_fn *choose_row(uint32_t op, const struct htp_view *src) {
+    if (op == HTP_OP_ARGMAX)
+        return reduce_argmax_row;
+    if (op == HTP_OP_CUMSUM)
+        return reduce_cumsum_row;
+    return src->nb[0] == 4 && htp_rows_aligned(src) ? sum_aligned_row : sum_row;
+}
+
+struct work {
+    struct reduce rows;
+    reduce_row_fn *run;
+    uint32_t dst_dim; /* of dst: where row r + 1 is next to row r */
+};
+
+static void run_rows(void *arg, uint32_t thread, uint32_t n_threads) {
+    const struct work *w = arg;
+    const struct reduce *t = &w->rows;
+    reduce_row_fn *const run = w->run;
+    const uint32_t *ne = t->src->ne;
+    const struct htp_share share = htp_share_of(htp_rows(t->src), thread, n_threads);
+    struct htp_place at = htp_place_of(ne, share.begin);
+    for (uint32_t left = share.count, count; left > 0; left -= count) {
+        struct htp_run src = htp_run_at(t->src, &at), dst = htp_run_at(t->dst, &at);
+        if (w->dst_dim == 0) {
+            dst.row = t->dst->data + (size_t)at.i1 * t->dst->nb[0];
+            dst.step = t->dst->nb[0];
+        }
+        count = htp_min_u32(left, src.rows);
+        HVX_ROLLED
+        for (uint32_t i = count; i > 0; i--) {
+            run(t, src.row, dst.row);
+            src.row += src.step;
+            dst.row += dst.step;
+        }
+        htp_place_advance(&at, ne, count);
+    }
+}
+
+static uint32_t fail(struct htp_exec *exec, uint32_t status, uint32_t detail) {
+    exec->detail = detail;
+    return status;
+}
+
+/* detail of a failure: 0, 1 the operand (src, dst) whose type is wrong, 16 + i: size i of dst is wrong */
+uint32_t htp_reduce(struct htp_exec *exec) {
+    if (exec->n_src < 1 || exec->src[0] == NULL || exec->dst == NULL)
+        return fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
+    const uint32_t op = exec->op;
+    if (op != HTP_OP_SUM_ROWS && op != HTP_OP_ARGMAX && op != HTP_OP_CUMSUM)
+        return fail(exec, HTP_STATUS_UNSUPPORTED, op);
+    const struct htp_view *const src = exec->src[0], *const dst = exec->dst;
+    const bool argmax = op == HTP_OP_ARGMAX;
+    if (src->type != HTP_TYPE_F32 || src->layout != HTP_LAYOUT_ROWS)
+        return fail(exec, HTP_STATUS_UNSUPPORTED, 0);
+    if (dst->type != (argmax ? HTP_TYPE_I32 : HTP_TYPE_F32) || dst->layout != HTP_LAYOUT_ROWS)
+        return fail(exec, HTP_STATUS_UNSUPPORTED, 1);
+    for (uint32_t i = 0; i < HTP_MAX_DIMS; i++) {
+        uint32_t expected = src->ne[i];
+        if (argmax) /* of a matrix */
+            expected = i == 0 ? src->ne[1] : 1;
+        else if (op == HTP_OP_SUM_ROWS && i == 0)
+            expected = 1;
+        if (dst->ne[i] != expected || (argmax && i > 1 && src->ne[i] != 1))
+            return fail(exec, HTP_STATUS_BAD_OP, 16 + i);
+    }
+    const uint32_t rows = htp_rows(src);
+    if (rows == 0 || (op == HTP_OP_CUMSUM && src->ne[0] == 0))
+        return HTP_STATUS_OK;
+    struct work w = {.rows = {.src = src, .dst = dst, .length = src->ne[0]}, .dst_dim = argmax ? 0 : 1};
+    w.run = choose_row(op, src);
+    const uint64_t worth = (uint64_t)rows * src->ne[0] * 4 / THREAD_BYTES + 1;
+    uint32_t n = htp_min_u32(exec->n_threads, rows);
+    n = worth < n ? (uint32_t)worth : n;
+    htp_parallel(exec, n, run_rows, &w);
+    return HTP_STATUS_OK;
+}
