@@ -11,8 +11,9 @@
     X(Q6_V_vand_VV) X(Q6_V_vor_VV) X(Q6_V_vxor_VV) X(Q6_Vw_vadd_VwVw) X(Q6_Vw_vsub_VwVw) X(Q6_Vh_vadd_VhVh)      \
     X(Q6_Vh_vsub_VhVh) X(Q6_Vw_vmax_VwVw) X(Q6_Vw_vmin_VwVw) X(Q6_Vw_vrmpy_VubVb) X(Q6_Vw_vrmpy_VbVb)            \
     X(Q6_Vw_vasl_VwVw) X(Q6_Vw_vlsr_VwVw) X(Q6_Vh_vpacke_VwVw) X(Q6_Vh_vpacko_VwVw) X(Q6_Vb_vpacke_VhVh)         \
-    X(Q6_Vb_vpacko_VhVh) X(Q6_Vh_vshuffe_VhVh) X(Q6_Vh_vshuffo_VhVh) X(Q6_V_vdelta_VV) X(Q6_V_vrdelta_VV) \
-    X(Q6_Vh_vadd_VhVh_sat) X(Q6_Vh_vmpy_VhVh_s1_rnd_sat) X(Q6_Vuh_vmpy_VuhVuh_rs16) X(Q6_Vuh_vmax_VuhVuh) X(Q6_Vw_vmpyie_VwVuh) X(Q6_Vw_vmpye_VwVuh)
+    X(Q6_Vb_vpacko_VhVh) X(Q6_Vh_vshuffe_VhVh) X(Q6_Vh_vshuffo_VhVh) X(Q6_V_vdelta_VV) X(Q6_V_vrdelta_VV)        \
+    X(Q6_Vh_vadd_VhVh_sat) X(Q6_Vh_vmpy_VhVh_s1_rnd_sat) X(Q6_Vuh_vmpy_VuhVuh_rs16) X(Q6_Vuh_vmax_VuhVuh)        \
+    X(Q6_Vw_vmpyie_VwVuh) X(Q6_Vw_vmpye_VwVuh)
 #define HVX_LIST_V_VR(X)                                                                              \
     X(Q6_Vw_vmpyi_VwRub) X(Q6_Vw_vrmpy_VubRb) X(Q6_Vw_vasl_VwR) X(Q6_Vw_vasr_VwR) X(Q6_Vuw_vlsr_VuwR) \
     X(Q6_Vuh_vlsr_VuhR) X(Q6_Vub_vlsr_VubR) X(Q6_V_vror_VR)
@@ -32,7 +33,7 @@
 #define HVX_LIST_W_QVV(X) X(Q6_W_vswap_QVV)
 #define HVX_LIST_V(X) X(Q6_V_vzero)
 #define HVX_LIST_V_W(X) X(Q6_V_lo_W) X(Q6_V_hi_W)
-#define HVX_LIST_W_VV(X) X(Q6_W_vcombine_VV)
+#define HVX_LIST_W_VV(X) X(Q6_W_vcombine_VV) X(Q6_Wuw_vmpy_VuhVuh)
 /* store under a predicate: the plain version takes a mask */
 #define HVX_LIST_QV(X) X(Q6_vmem_QRIV)
 
