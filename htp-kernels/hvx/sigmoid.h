@@ -1,12 +1,12 @@
 /*
  * Sigmoid, and what is a product with it: silu, the gelu family. Relative error below 1.5e-4, tails included.
  *
- * sigmoid(z) = 1/d with d = 1 + 2^t, t = -z / ln 2. The argument comes as t + 154, so that, cut to [128, 256), it is the
- * fixed-point number that hvx/exp2.h speaks of, with t in [-26, 102): below that the power is invisible beside 1, above
- * it the sigmoid is 2e-31. The power comes out times -2^-101, d likewise; the factor sits in the exponent only.
+ * sigmoid(z) = 1/d with d = 1 + 2^t, t = -z / ln 2. The argument comes as t + 154, so that, cut to [128, 256), it is
+ * the fixed-point number that hvx/exp2.h speaks of, with t in [-26, 102): below that the power is invisible beside 1,
+ * above it the sigmoid is 2e-31. The power comes out times -2^-101, d likewise; the factor sits in the exponent only.
  * 1/d needs no float operation: the upper 16 bits m of the mantissas of two vectors share a vector of half-words;
- * 1/(1+m) is a line (5.9% off) times (1-c)(1+c^2), c = (1+m) * line - 1, hence 1.2e-5 off. Its exponent is a constant
- * minus that of d.
+ * 1/(1+m) is a line (5.9% off) times (1-c)(1+c^2), c = (1+m) * line - 1, hence 1.2e-5 off, and the steps of its 15 bits.
+ * Its exponent is a constant minus that of d.
  */
 #ifndef HVX_SIGMOID_H
 #define HVX_SIGMOID_H

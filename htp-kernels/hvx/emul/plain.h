@@ -89,7 +89,7 @@ PLAIN_VV(Q6_Q_vcmp_eq_VwVw, 32, w, -(u.w[i] == v.w[i]))
 PLAIN_VV(Q6_Q_vcmp_eq_VhVh, 64, h, (int16_t)-(u.h[i] == v.h[i]))
 PLAIN_VV(Q6_Q_vcmp_gt_VwVw, 32, w, -(u.w[i] > v.w[i]))
 PLAIN_VV(Q6_Q_vcmp_gt_VuwVuw, 32, w, -(u.uw[i] > v.uw[i]))
-/* or with a predicate that comes first */
+/* and a predicate that comes first */
 PLAIN_VVV(Q6_Q_vcmp_gtand_QVuwVuw, 128, ub, (uint8_t)(x.ub[i] & -(u.uw[i / 4] > v.uw[i / 4])))
 PLAIN_VV(Q6_V_vand_QV, 128, ub, u.ub[i] & v.ub[i])
 PLAIN_VVV(Q6_V_vmux_QVV, 128, ub, x.ub[i] ? u.ub[i] : v.ub[i])
@@ -135,6 +135,17 @@ HVX_PLAIN_FN HVX_VectorPair plain_Q6_Wh_vsub_VubVub(HVX_Vector u_, HVX_Vector v_
     return pair.w;
 }
 PLAIN_VV(Q6_Vuh_vmpy_VuhVuh_rs16, 64, uh, (uint16_t)((uint32_t)u.uh[i] * v.uh[i] >> 16))
+/* products of the even half-words go to the low vector, those of the odd ones to the high vector */
+HVX_PLAIN_FN HVX_VectorPair plain_Q6_Wuw_vmpy_VuhVuh(HVX_Vector u_, HVX_Vector v_) {
+    const union hvx_lanes u = {u_}, v = {v_};
+    union hvx_lanes r[2];
+    union hvx_pair_lanes pair;
+    for (int i = 0; i < 64; i++)
+        r[i & 1].uw[i / 2] = (uint32_t)u.uh[i] * v.uh[i];
+    pair.v[0] = r[0].v;
+    pair.v[1] = r[1].v;
+    return pair.w;
+}
 /* even half-words times the low half of t go to the low vector, odd ones times the high half to the high vector */
 HVX_PLAIN_FN HVX_VectorPair plain_Q6_Ww_vmpyacc_WwVhRh(HVX_VectorPair w, HVX_Vector u_, int32_t t) {
     const union hvx_pair_lanes sum = {w};

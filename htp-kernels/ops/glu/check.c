@@ -23,7 +23,9 @@ struct shape {
 };
 
 static double reference(uint32_t op, uint32_t type, double a, double b, const struct htp_glu_params *p) {
-    const double limit = p->limit, x = a > limit ? limit : a, y = b > limit ? limit : b < -limit ? -limit : b;
+    /* comparisons that NaN goes through; compilers make others of a > limit ? limit : a */
+    const double limit = p->limit, x = isgreater(a, limit) ? limit : a;
+    const double y = isgreater(b, limit) ? limit : isless(b, -limit) ? -limit : b;
     switch (op) {
     case HTP_OP_SWIGLU:
         return ref_unary(HTP_OP_SILU, type, a, NULL) * b;

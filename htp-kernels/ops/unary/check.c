@@ -65,7 +65,7 @@ static void run_shape(struct check *c, const struct op *op, uint32_t type, const
     struct htp_unary_params params = {{check_uniform() * 4, check_below(2) == 0 ? 0 : check_uniform()}};
     if (op->number == HTP_OP_CLAMP) {
         params.args[0] = -fabsf(params.args[0]);
-        params.args[1] = fabsf(params.args[1]);
+        params.args[1] = 0.125f + fabsf(params.args[1]); /* not 0: which sign a zero gets is not laid down */
     }
     memcpy(run.params, &params, sizeof(params));
     struct check_tensor before; /* the operands, when they are overwritten */

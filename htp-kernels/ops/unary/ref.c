@@ -115,5 +115,6 @@ double ref_error(uint32_t type, double got, double expected, double relative, do
         return 0;
     /* half of the last place of subnormals */
     const double place = type == HTP_TYPE_F16 ? 0x1p-25 : type == HTP_TYPE_BF16 ? 0x1p-134 : 0x1p-150;
-    return fabs(got - expected) / ((relative + 1.01 * ref_precision(type)) * fabs(expected) + relative * unit + 2 * place);
+    const double allowed = (relative + 1.01 * ref_precision(type)) * fabs(expected) + relative * unit + 2 * place;
+    return fabs(got - expected) / allowed;
 }
