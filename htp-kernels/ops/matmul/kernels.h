@@ -16,7 +16,7 @@
 /* column tiles that a GEMV pass takes: measured, more would spill */
 #define KERNEL_Q4_0_TILES 4
 #define KERNEL_Q8_0_TILES 4
-#define KERNEL_Q4_1_TILES 4
+#define KERNEL_Q4_1_TILES 3
 #define KERNEL_MXFP4_TILES 3
 #define KERNEL_IQ4_NL_TILES 4
 
