@@ -54,7 +54,8 @@ static uint32_t largest_slice(const struct matmul *m, uint64_t share) {
 }
 
 uint32_t matmul_plan(struct matmul *m) {
-    const uint64_t vtcm = m->vtcm_size / HVX_BYTES * HVX_BYTES;
+    /* a vector at the end stays free: kernels may read, but not use, what is behind the last record of a row */
+    const uint64_t vtcm = m->vtcm_size < 2 * HVX_BYTES ? 0 : m->vtcm_size / HVX_BYTES * HVX_BYTES - HVX_BYTES;
     const uint64_t row = activation_bytes(m) + sizeof(struct matmul_row) + sizeof(struct matmul_group);
     m->pass_tiles = htp_min_u32(m->kernels->pass_tiles, m->tiles);
     if (row + thread_bytes(m, 1, MIN_SLOTS) > vtcm)
