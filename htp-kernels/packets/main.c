@@ -14,7 +14,7 @@ struct counts {
 
 static const char *family;
 static uint64_t random_state;
-static struct counts start, overhead;
+static struct counts start, overhead, deducted;
 
 /* The counters are control registers 20 to 22. Assemblers have no name for them, so these are the words of r0 = c20 ... */
 #define DEFINE_READ(name, word)                              \
@@ -35,21 +35,27 @@ static HVX_NOINLINE struct counts read_counts(void) {
     return c;
 }
 
-static struct counts since_start(void) {
-    const struct counts now = read_counts();
-    return (struct counts){now.packets - start.packets, now.instructions - start.instructions, now.hvx - start.hvx};
+static struct counts minus(struct counts a, struct counts b) {
+    return (struct counts){a.packets - b.packets, a.instructions - b.instructions, a.hvx - b.hvx};
 }
+
+static struct counts since_start(void) { return minus(read_counts(), start); }
 
 void packets_begin(void) { start = read_counts(); }
 
+void packets_deduct(void) {
+    deducted = minus(since_start(), overhead);
+    packets_begin();
+}
+
 void packets_end(const char *unit, double units, const char *what, ...) {
-    const struct counts c = since_start();
+    const struct counts c = minus(minus(since_start(), overhead), deducted);
+    deducted = (struct counts){0, 0, 0};
     va_list args;
     va_start(args, what);
     printf("%s\t", family);
     vprintf(what, args);
-    printf("\t%s\t%.6f\t%u\t%u\t%u\n", unit, units, (unsigned)(c.packets - overhead.packets),
-           (unsigned)(c.instructions - overhead.instructions), (unsigned)(c.hvx - overhead.hvx));
+    printf("\t%s\t%.6f\t%u\t%u\t%u\n", unit, units, (unsigned)c.packets, (unsigned)c.instructions, (unsigned)c.hvx);
     va_end(args);
 }
 

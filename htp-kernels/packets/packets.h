@@ -29,6 +29,8 @@ PACKETS_FAMILIES(PACKETS_DECLARE)
 
 /* Counting starts, and ends with a report: so many units of work have been done. what: printf text, the case's name. */
 void packets_begin(void);
+/* packets_deduct instead of packets_end: what was counted is taken off the next count, which starts. */
+void packets_deduct(void);
 void packets_end(const char *unit, double units, const char *what, ...) __attribute__((format(printf, 3, 4)));
 
 /* Memory on a page boundary, with random contents. The program ends soon enough to never free it. */

@@ -10,7 +10,7 @@
 static bool is_sum(enum quantize_form form, const struct activation_record *record, uint32_t half, int sum,
                    double scale) {
     if (form == QUANTIZE_MINIMUM)
-        return record->scaled_sum[half] == (float)(scale * sum);
+        return hvx_bits_float((uint32_t)record->scaled_sum[half]) == (float)(scale * sum);
     return record->start[half] == -8 * sum;
 }
 
@@ -37,13 +37,22 @@ static bool check_narrow(struct check *c, struct activation_record *records, uin
         const struct activation_record *now = &records[b / 2], *then = &before[b / 2];
         const uint16_t half = (uint16_t)(now->halves >> (b % 2 * 16));
         bad += hvx_half_to_float(half) * unit != then->scale[b % 2];
-        if (form == QUANTIZE_MINIMUM)
-            bad += now->scaled_sum[b % 2] * unit != then->scaled_sum[b % 2];
-        else
-            bad += now->start[b % 2] != then->start[b % 2];
     }
-    if (unit == 0)
-        bad += memcmp(before, records, groups * QUANTIZE_GROUP_RECORD_BYTES) != 0;
+    for (uint32_t i = 0; i < 2 * groups; i++) { /* vectors of records */
+        const HVX_Vector sums = hvx_qf32_to_f32(((const HVX_Vector *)(const void *)records)[i]);
+        float f32[HVX_WORDS];
+        memcpy(f32, &sums, sizeof(f32));
+        for (uint32_t j = 0; j < HVX_WORDS; j++) {
+            const struct activation_record *now = &records[i * 8 + j / 4], *then = &before[i * 8 + j / 4];
+            const float expected_sum = hvx_bits_float((uint32_t)then->scaled_sum[j % 2]);
+            if (j % 4 < 2 && form == QUANTIZE_MINIMUM)
+                bad += f32[j] * (unit == 0 ? 1 : unit) != expected_sum;
+            else if (j % 4 < 2)
+                bad += now->start[j % 2] != then->start[j % 2];
+            else if (unit == 0)
+                bad += now->scale[j % 2] != then->scale[j % 2];
+        }
+    }
     check_true(c, bad == 0, "quantiser: %u of a row's records wrong, exponents of scales %d to %d, unit %g",
                (unsigned)bad, least, largest, (double)unit);
     return unit != 0;

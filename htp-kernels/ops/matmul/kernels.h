@@ -7,7 +7,7 @@
 
 #include "ops/matmul/activations.h"
 
-#define KERNEL_MAX_TILES 4 /* column tiles that a GEMV pass takes at most */
+#define KERNEL_MAX_TILES 8 /* column tiles of a call at most */
 #define KERNEL_ROWS 4      /* activation rows that a GEMM pass of quantised weights takes */
 #define KERNEL_FLOAT_ROWS 2 /* and one of other weights */
 
@@ -16,7 +16,7 @@
 /* column tiles that a GEMV pass takes: measured, more would spill */
 #define KERNEL_Q4_0_TILES 4
 #define KERNEL_Q8_0_TILES 4
-#define KERNEL_Q4_1_TILES 4
+#define KERNEL_Q4_1_TILES 3
 #define KERNEL_MXFP4_TILES 3
 #define KERNEL_IQ4_NL_TILES 4
 
@@ -64,7 +64,7 @@ void gemm_f32(const uint8_t *weights, size_t row_bytes, uint32_t weight_rows, ui
 /* ---- by type ---- */
 
 struct kernels {
-    uint32_t pass_tiles; /* column tiles that belong together in a GEMV pass, 1 .. KERNEL_MAX_TILES */
+    uint32_t pass_tiles; /* column tiles that a GEMV pass takes, 1 .. KERNEL_MAX_TILES */
     kernel_gemv gemv;    /* quantised weights, else NULL */
     kernel_gemv gemv_wide;
     kernel_gemm gemm;

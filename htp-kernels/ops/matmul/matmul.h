@@ -75,7 +75,7 @@ struct matmul {
     /* the plan (plan.c) */
     uint8_t *vtcm;
     size_t vtcm_size;
-    uint32_t pass_tiles; /* column tiles that a kernel takes at a time */
+    uint32_t pass_tiles; /* column tiles of a step: of one kernel pass or of several */
     uint32_t n_threads;
     uint32_t slice_units, slices; /* K is cut into slices when a column tile is too large for VTCM */
     size_t column_bytes;          /* of a column tile as stored; only for MATMUL_TILES */

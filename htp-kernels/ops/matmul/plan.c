@@ -53,8 +53,22 @@ static uint32_t largest_slice(const struct matmul *m, uint64_t share) {
     return low;
 }
 
+/* Several kernel passes a step, when K does not come in slices for it and every thread still has some steps. */
+static void join_passes(struct matmul *m, uint64_t share) {
+    const uint32_t one = m->pass_tiles;
+    while (m->source == MATMUL_TILES && 2 * m->pass_tiles <= KERNEL_MAX_TILES &&
+           8 * m->pass_tiles * m->n_threads <= m->tiles) {
+        m->pass_tiles *= 2;
+        if (thread_bytes(m, m->units, MIN_SLOTS) > share) {
+            m->pass_tiles = one;
+            return;
+        }
+    }
+}
+
 uint32_t matmul_plan(struct matmul *m) {
-    const uint64_t vtcm = m->vtcm_size / HVX_BYTES * HVX_BYTES;
+    /* a vector at the end stays free: kernels may read, but not use, what is behind the last record of a row */
+    const uint64_t vtcm = m->vtcm_size < 2 * HVX_BYTES ? 0 : m->vtcm_size / HVX_BYTES * HVX_BYTES - HVX_BYTES;
     const uint64_t row = activation_bytes(m) + sizeof(struct matmul_row) + sizeof(struct matmul_group);
     m->pass_tiles = htp_min_u32(m->kernels->pass_tiles, m->tiles);
     if (row + thread_bytes(m, 1, MIN_SLOTS) > vtcm)
@@ -74,6 +88,7 @@ uint32_t matmul_plan(struct matmul *m) {
     if (m->n_threads > rings / least)
         m->n_threads = (uint32_t)(rings / least);
     const uint64_t share = rings / m->n_threads;
+    join_passes(m, share);
     m->slices = htp_div_up(m->units, largest_slice(m, share));
     m->slice_units = htp_div_up(m->units, m->slices); /* slices of about the same size */
     m->slices = htp_div_up(m->units, m->slice_units);

@@ -1,4 +1,4 @@
 /* Q8_0 kernels. */
-#include "ops/matmul/tile_dot.h"
+#include "ops/matmul/tile_kernels.h"
 
 TILE_DOT_KERNELS(Q8_0, q8_0, KERNEL_Q8_0_TILES)

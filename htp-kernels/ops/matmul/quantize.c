@@ -201,8 +201,10 @@ HVX_NOINLINE float quantize_narrow(HVX_Vector *records, uint32_t groups, enum qu
         const HVX_Vector record = records[i], product = hvx_mul_f32_qf32(record, factor);
         /* word 2: product of its own and of word 3 */
         const HVX_Vector halves = Q6_Vhf_equals_Wqf32(Q6_W_vcombine_VV(Q6_V_vror_VR(product, 4), product));
-        const HVX_Vector other = form == QUANTIZE_MINIMUM ? hvx_qf32_to_f32(product) : record;
-        records[i] = Q6_V_vmux_QVV(wide, record, Q6_V_vmux_QVV(is_scale, halves, other));
+        HVX_Vector first = record;
+        if (form == QUANTIZE_MINIMUM)
+            first = Q6_V_vmux_QVV(wide, hvx_f32_to_qf32(record), product);
+        records[i] = Q6_V_vmux_QVV(is_scale, Q6_V_vmux_QVV(wide, record, halves), first);
     }
     float result;
     __builtin_memcpy(&result, &unit, sizeof(result));

@@ -28,8 +28,9 @@ enum quantize_form {
 /* Two blocks. */
 struct activation_record {
     union {
-        int32_t start[2];    /* -zero * (sum of q): an accumulator starts so and unsigned weights count as signed */
-        float scaled_sum[2]; /* scale * (sum of q): the factor of the weights' minimum */
+        int32_t start[2];      /* -zero * (sum of q): an accumulator starts so and unsigned weights count as signed */
+        int32_t scaled_sum[2]; /* scale * (sum of q): the factor of the weights' minimum. Bits of f32, and of qf32, as */
+                               /* kernels need it, from quantize_narrow on */
     };
     union {
         float scale[2];
