@@ -1,14 +1,14 @@
 //! Attention in one op: `softmax(scale * q k + slope * mask) v` for each query row, FLASH_ATTN_EXT.
 
-use super::claim::{self, optional, rule, source, Claim, Types};
-use super::{Declined, Family, Params};
+use super::claim::{optional, rule, source, Claim, Types};
+use super::{Family, Params};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
 use crate::ggml::tensor::ElementType::{BF16, F16, F32, IQ4_NL, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0};
 use crate::ggml::tensor::Tensor;
 
 /// See the module. Mask and sinks, the last two sources, may be absent.
-pub const FAMILY: Family = Family { name: "attention", select, supports, sources: 5, tiled_source: None, params };
+pub const FAMILY: Family = Family { name: "attention", select, claims: CLAIMS, sources: 5, tiled_source: None, params };
 
 fn select(node: Tensor) -> Option<wire::htp_op> {
     (node.op() == ggml::GGML_OP_FLASH_ATTN_EXT).then_some(wire::HTP_OP_FLASH_ATTN_EXT)
@@ -16,8 +16,8 @@ fn select(node: Tensor) -> Option<wire::htp_op> {
 
 const CACHE: Types = &[F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL];
 
-/// See [`claim`].
-pub const CLAIMS: &[Claim] = &[Claim {
+/// See [`Claim`].
+const CLAIMS: &[Claim] = &[Claim {
     ops: &[wire::HTP_OP_FLASH_ATTN_EXT],
     sources: &[source("queries"), source("keys"), source("values"), optional("mask"), optional("sinks")],
     types: &[&[&[F32], CACHE, CACHE, &[F16], &[F32], &[F32]]],
@@ -64,10 +64,6 @@ fn shapes_fit(node: Tensor) -> Option<bool> {
     Some(fits)
 }
 
-fn supports(node: Tensor) -> Result<(), Declined> {
-    claim::check(CLAIMS, select(node), node)
-}
-
 /// `htp_attention_params`. ggml has scale, largest ALiBi bias and soft cap.
 fn params(node: Tensor) -> Params {
     let [scale, max_bias, softcap, ..] = node.params();
@@ -87,10 +83,11 @@ fn params(node: Tensor) -> Params {
 
 #[cfg(test)]
 mod tests {
-    use super::{params, supports};
+    use super::params;
     use crate::ggml::bindings::*;
     use crate::ggml::tensor::test::{node, tensor, view};
     use crate::ggml::tensor::ElementType::{self, *};
+    use crate::ops::supports;
 
     fn claims(kind: ElementType, kv_heads: i64, mask: ElementType, mask_positions: i64) -> bool {
         let mut q = tensor(F32, [64, 3, 8, 2]);

@@ -2,8 +2,8 @@
 //! adds to each row the row of the second source that the third one names. An id that is out of range is found by the
 //! DSP and fails the graph.
 
-use super::claim::{self, rule, source, Claim, SAME, SAME_SHAPE};
-use super::{Declined, Family};
+use super::claim::{rule, source, Claim, SAME, SAME_SHAPE};
+use super::Family;
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
 use crate::ggml::tensor::ElementType::{BF16, F16, F32, I32};
@@ -11,7 +11,7 @@ use crate::ggml::tensor::Tensor;
 
 /// See the module.
 pub const FAMILY: Family =
-    Family { name: "binary", select, supports, sources: 3, tiled_source: None, params: |_| [0; 16] };
+    Family { name: "binary", select, claims: CLAIMS, sources: 3, tiled_source: None, params: |_| [0; 16] };
 
 fn select(node: Tensor) -> Option<wire::htp_op> {
     match node.op() {
@@ -24,8 +24,8 @@ fn select(node: Tensor) -> Option<wire::htp_op> {
     }
 }
 
-/// See [`claim`].
-pub const CLAIMS: &[Claim] = &[
+/// See [`Claim`].
+const CLAIMS: &[Claim] = &[
     Claim {
         ops: &[wire::HTP_OP_ADD, wire::HTP_OP_SUB, wire::HTP_OP_MUL, wire::HTP_OP_DIV],
         sources: &[source("a"), source("b")],
@@ -49,16 +49,12 @@ pub const CLAIMS: &[Claim] = &[
     },
 ];
 
-fn supports(node: Tensor) -> Result<(), Declined> {
-    claim::check(CLAIMS, select(node), node)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::supports;
     use crate::ggml::bindings::*;
     use crate::ggml::tensor::test::{node, tensor, view};
     use crate::ggml::tensor::ElementType::*;
+    use crate::ops::supports;
 
     #[test]
     fn types_and_shapes() {

@@ -1,8 +1,8 @@
 //! SSM_CONV: a short filter along the tokens of each channel,
 //! `dst[channel, token, sequence] = sum over k of src0[token + k, channel, sequence] * src1[k, channel]`.
 
-use super::claim::{self, rule, source, Claim, RESULT_ROWS, SOURCE_ROWS};
-use super::{Declined, Family};
+use super::claim::{rule, source, Claim, RESULT_ROWS, SOURCE_ROWS};
+use super::Family;
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
 use crate::ggml::tensor::ElementType::F32;
@@ -10,14 +10,14 @@ use crate::ggml::tensor::Tensor;
 
 /// See the module.
 pub const FAMILY: Family =
-    Family { name: "conv", select, supports, sources: 2, tiled_source: None, params: |_| [0; 16] };
+    Family { name: "conv", select, claims: CLAIMS, sources: 2, tiled_source: None, params: |_| [0; 16] };
 
 fn select(node: Tensor) -> Option<wire::htp_op> {
     (node.op() == ggml::GGML_OP_SSM_CONV).then_some(wire::HTP_OP_SSM_CONV)
 }
 
-/// See [`claim`].
-pub const CLAIMS: &[Claim] = &[Claim {
+/// See [`Claim`].
+const CLAIMS: &[Claim] = &[Claim {
     ops: &[wire::HTP_OP_SSM_CONV],
     sources: &[source("tokens"), source("filter")],
     types: &[&[&[F32], &[F32], &[F32]]],
@@ -42,16 +42,12 @@ fn shapes_fit(node: Tensor) -> Option<bool> {
     Some(fits)
 }
 
-fn supports(node: Tensor) -> Result<(), Declined> {
-    claim::check(CLAIMS, select(node), node)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::supports;
     use crate::ggml::bindings::*;
     use crate::ggml::tensor::test::{node, tensor, view};
     use crate::ggml::tensor::ElementType::*;
+    use crate::ops::supports;
 
     #[test]
     fn shapes() {

@@ -1,7 +1,7 @@
 //! Moving elements: CPY, CONT and DUP to another shape, type or stride; REPEAT, CONCAT, PAD.
 
-use super::claim::{self, rule, source, Claim, Rule, Types, RESULT_ROWS, SAME};
-use super::{Declined, Family, Params};
+use super::claim::{rule, source, Claim, Rule, Types, RESULT_ROWS, SAME};
+use super::{Family, Params};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
 use crate::ggml::tensor::ElementType::{
@@ -10,7 +10,7 @@ use crate::ggml::tensor::ElementType::{
 use crate::ggml::tensor::Tensor;
 
 /// See the module. CPY has its result as a second source, of which it is a view.
-pub const FAMILY: Family = Family { name: "copy", select, supports, sources: 2, tiled_source: None, params };
+pub const FAMILY: Family = Family { name: "copy", select, claims: CLAIMS, sources: 2, tiled_source: None, params };
 
 /// ggml keeps the sizes of PAD in the first eight words of its arguments, whether it is circular in the ninth.
 const PAD_PARAMS: usize = 9;
@@ -35,8 +35,8 @@ const COUNTED: Rule = rule!("tensors have less than 2^32 elements", |node| {
     Some(node.src(1).is_none_or(|t| elements(t).is_some()) && elements(node.src(0)?).and(elements(node)).is_some())
 });
 
-/// See [`claim`].
-pub const CLAIMS: &[Claim] = &[
+/// See [`Claim`].
+const CLAIMS: &[Claim] = &[
     Claim {
         ops: &[wire::HTP_OP_CPY, wire::HTP_OP_CONT],
         sources: &[source("elements")],
@@ -99,10 +99,6 @@ pub const CLAIMS: &[Claim] = &[
     },
 ];
 
-fn supports(node: Tensor) -> Result<(), Declined> {
-    claim::check(CLAIMS, select(node), node)
-}
-
 /// The DSP counts elements in 32 bits.
 fn elements(t: Tensor) -> Option<u32> {
     t.ne().iter().try_fold(1i64, |product, &n| product.checked_mul(n)).and_then(|n| u32::try_from(n).ok())
@@ -137,10 +133,11 @@ fn params(node: Tensor) -> Params {
 
 #[cfg(test)]
 mod tests {
-    use super::{params, supports};
+    use super::params;
     use crate::ggml::bindings::*;
     use crate::ggml::tensor::test::{node, tensor, view};
     use crate::ggml::tensor::ElementType::{self, *};
+    use crate::ops::supports;
 
     fn copies(from: ElementType, from_ne: [i64; 4], to: ElementType, to_ne: [i64; 4]) -> bool {
         let mut src = tensor(from, from_ne);

@@ -26,7 +26,7 @@ pub fn markdown() -> String {
     }
     for family in FAMILIES {
         line(&mut text, format_args!("\n## {}", family.name));
-        for claim in family.claims() {
+        for claim in family.claims {
             write_claim(&mut text, family, claim);
         }
     }

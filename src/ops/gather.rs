@@ -3,8 +3,8 @@
 //! Rows are converted on the way: GET_ROWS gives f32 (i32 of i32), SET_ROWS rounds and quantises as ggml's reference
 //! code does. An index that is out of range is found by the DSP and fails the graph.
 
-use super::claim::{self, rule, source, Claim, Types, RESULT_ROWS, SOURCE_ROWS};
-use super::{Declined, Family};
+use super::claim::{rule, source, Claim, Types, RESULT_ROWS, SOURCE_ROWS};
+use super::Family;
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
 use crate::ggml::tensor::ElementType::{BF16, F16, F32, I32, I64, IQ4_NL, MXFP4, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0};
@@ -12,7 +12,7 @@ use crate::ggml::tensor::Tensor;
 
 /// See the module. SET_ROWS has its result as a third source, of which it is a view.
 pub const FAMILY: Family =
-    Family { name: "gather", select, supports, sources: 2, tiled_source: Some(0), params: |_| [0; 16] };
+    Family { name: "gather", select, claims: CLAIMS, sources: 2, tiled_source: Some(0), params: |_| [0; 16] };
 
 fn select(node: Tensor) -> Option<wire::htp_op> {
     match node.op() {
@@ -26,8 +26,8 @@ const INDEX: Types = &[I32, I64];
 /// What rows of a table may be made of.
 const ROWS: Types = &[F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, MXFP4, IQ4_NL];
 
-/// See [`claim`].
-pub const CLAIMS: &[Claim] = &[
+/// See [`Claim`].
+const CLAIMS: &[Claim] = &[
     Claim {
         ops: &[wire::HTP_OP_GET_ROWS],
         sources: &[source("table"), source("indices")],
@@ -66,16 +66,12 @@ pub const CLAIMS: &[Claim] = &[
     },
 ];
 
-fn supports(node: Tensor) -> Result<(), Declined> {
-    claim::check(CLAIMS, select(node), node)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::supports;
     use crate::ggml::bindings::*;
     use crate::ggml::tensor::test::{node, tensor, view};
     use crate::ggml::tensor::ElementType::{self, *};
+    use crate::ops::supports;
 
     fn get(from: ElementType, to: ElementType, index: [i64; 4]) -> bool {
         let (mut table, mut index) = (tensor(from, [64, 9, 2, 3]), tensor(I32, index));

@@ -1,14 +1,14 @@
 //! Gated linear units: `f(a) * b`, a and b two tensors or the halves of the rows of one.
 
-use super::claim::{self, optional, rule, source, Claim, SAME};
-use super::{Declined, Family, Params};
+use super::claim::{optional, rule, source, Claim, SAME};
+use super::{Family, Params};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
 use crate::ggml::tensor::ElementType::{BF16, F16, F32};
 use crate::ggml::tensor::Tensor;
 
 /// See the module. The second source may be absent.
-pub const FAMILY: Family = Family { name: "glu", select, supports, sources: 2, tiled_source: None, params };
+pub const FAMILY: Family = Family { name: "glu", select, claims: CLAIMS, sources: 2, tiled_source: None, params };
 
 fn select(node: Tensor) -> Option<wire::htp_op> {
     if node.op() != ggml::GGML_OP_GLU {
@@ -26,8 +26,8 @@ fn select(node: Tensor) -> Option<wire::htp_op> {
     }
 }
 
-/// See [`claim`].
-pub const CLAIMS: &[Claim] = &[Claim {
+/// See [`Claim`].
+const CLAIMS: &[Claim] = &[Claim {
     ops: &[
         wire::HTP_OP_REGLU,
         wire::HTP_OP_GEGLU,
@@ -51,10 +51,6 @@ pub const CLAIMS: &[Claim] = &[Claim {
     )],
 }];
 
-fn supports(node: Tensor) -> Result<(), Declined> {
-    claim::check(CLAIMS, select(node), node)
-}
-
 /// `htp_glu_params`. ggml has the kind, whether halves are swapped, alpha and limit.
 fn params(node: Tensor) -> Params {
     let mut params = Params::default();
@@ -64,11 +60,12 @@ fn params(node: Tensor) -> Params {
 
 #[cfg(test)]
 mod tests {
-    use super::{params, select, supports};
+    use super::{params, select};
     use crate::batch::wire;
     use crate::ggml::bindings::*;
     use crate::ggml::tensor::test::{node, tensor, view};
     use crate::ggml::tensor::ElementType::*;
+    use crate::ops::supports;
 
     #[test]
     fn types_and_shapes() {

@@ -4,8 +4,8 @@
 //! - MUL_MAT_ID: `dst[token][slot][n]` = the same with the matrix of expert `src2[token][slot]`; the rows of a token in
 //!   src1 are repeated over its slots
 
-use super::claim::{self, rule, source, Claim, Rule, Types, RESULT_ROWS};
-use super::{Declined, Family};
+use super::claim::{rule, source, Claim, Rule, Types, RESULT_ROWS};
+use super::Family;
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
 use crate::ggml::tensor::ElementType::{BF16, F16, F32, I32, IQ4_NL, MXFP4, Q4_0, Q4_1, Q8_0};
@@ -13,7 +13,7 @@ use crate::ggml::tensor::Tensor;
 
 /// See the module.
 pub const FAMILY: Family =
-    Family { name: "matmul", select, supports, sources: 3, tiled_source: Some(0), params: |_| [0; 16] };
+    Family { name: "matmul", select, claims: CLAIMS, sources: 3, tiled_source: Some(0), params: |_| [0; 16] };
 
 fn select(node: Tensor) -> Option<wire::htp_op> {
     match node.op() {
@@ -32,8 +32,8 @@ const WHOLE_BLOCKS: Rule = rule!("rows of quantised weights are whole blocks of 
     Some(!weights.element_type()?.is_quantized() || (weights.has_contiguous_rows() && weights.ne()[0] % 32 == 0))
 });
 
-/// See [`claim`].
-pub const CLAIMS: &[Claim] = &[
+/// See [`Claim`].
+const CLAIMS: &[Claim] = &[
     Claim {
         ops: &[wire::HTP_OP_MUL_MAT],
         sources: &[source("weights"), source("activations")],
@@ -81,16 +81,12 @@ fn experts_fit(node: Tensor) -> Option<bool> {
     Some(fits)
 }
 
-fn supports(node: Tensor) -> Result<(), Declined> {
-    claim::check(CLAIMS, select(node), node)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::supports;
     use crate::ggml::bindings::*;
     use crate::ggml::tensor::test::{node, tensor, view};
     use crate::ggml::tensor::ElementType::*;
+    use crate::ops::supports;
 
     #[test]
     fn types_and_shapes() {

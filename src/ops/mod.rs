@@ -38,8 +38,8 @@ pub struct Family {
     pub name: &'static str,
     /// The wire op that computes `node`, `None` when the node belongs to another family.
     pub select: fn(node: Tensor) -> Option<wire::htp_op>,
-    /// Whether the DSP computes `node` correctly: [`claim::check`] with the family's claims.
-    pub supports: fn(node: Tensor) -> Result<(), Declined>,
+    /// Which nodes the DSP computes correctly: all of the family's ops, once each.
+    pub claims: &'static [Claim],
     /// How many of ggml's sources the op reads.
     pub sources: usize,
     /// The source that may be stored in tiles, if any.
@@ -64,30 +64,6 @@ pub const FAMILIES: &[Family] = &[
     unary::FAMILY,
     glu::FAMILY,
 ];
-
-/// The claims of each family, by its name.
-pub const CLAIMS: &[(&str, &[Claim])] = &[
-    ("matmul", matmul::CLAIMS),
-    ("binary", binary::CLAIMS),
-    ("norm", norm::CLAIMS),
-    ("reduce", reduce::CLAIMS),
-    ("attention", attention::CLAIMS),
-    ("gather", gather::CLAIMS),
-    ("copy", copy::CLAIMS),
-    ("sort", sort::CLAIMS),
-    ("conv", conv::CLAIMS),
-    ("rope", rope::CLAIMS),
-    ("softmax", softmax::CLAIMS),
-    ("unary", unary::CLAIMS),
-    ("glu", glu::CLAIMS),
-];
-
-impl Family {
-    /// What the family claims: all of its ops, once each.
-    pub fn claims(&self) -> &'static [Claim] {
-        CLAIMS.iter().find(|(name, _)| *name == self.name).map_or(&[], |(_, claims)| claims)
-    }
-}
 
 /// What every tensor that goes to the DSP has to be.
 const GENERAL: &[Rule] = &[
@@ -117,13 +93,13 @@ pub fn supports(node: Tensor) -> Result<(), Declined> {
     if is_view_op(node) {
         return Ok(());
     }
-    let (family, _) = find(node).ok_or("no kernel for this op")?;
+    let (family, op) = find(node).ok_or("no kernel for this op")?;
     let mut tensors = std::iter::once(Some(node)).chain((0..family.sources).map(|index| node.src(index))).flatten();
     let broken = |t: Tensor| GENERAL.iter().find(|rule| (rule.holds)(t) != Some(true));
     if let Some(rule) = tensors.find_map(broken) {
         return Err(rule.broken);
     }
-    (family.supports)(node)
+    claim::check(family.claims, op, node)
 }
 
 /// Whether the wire can carry `t`, whatever the op.
@@ -169,14 +145,14 @@ mod tests {
 
     #[test]
     fn every_op_of_the_list_is_claimed_once_by_its_family() {
-        let count = |family: &Family, op| family.claims().iter().filter(|claim| claim.ops.contains(&op)).count();
+        let count = |family: &Family, op| family.claims.iter().filter(|claim| claim.ops.contains(&op)).count();
         let wrong: Vec<_> = op_list()
             .filter(|(op, _, name)| FAMILIES.iter().any(|f| count(f, *op) != usize::from(f.name == *name)))
             .map(|(_, op, family)| format!("{op} of {family}"))
             .collect();
         assert!(wrong.is_empty(), "no claim, or not exactly one of the family, for: {}", wrong.join(", "));
         for family in FAMILIES {
-            for claim in family.claims() {
+            for claim in family.claims {
                 let sources = claim.sources.len();
                 assert!(sources <= family.sources, "{}: the wire has no room for {sources} sources", family.name);
                 assert!(

@@ -2,14 +2,14 @@
 //!
 //! `htp_norm_params` has eps first, where ggml keeps it.
 
-use super::claim::{self, source, Claim, SAME, SAME_SHAPE};
-use super::{Declined, Family, Params};
+use super::claim::{source, Claim, SAME, SAME_SHAPE};
+use super::{Family, Params};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
 use crate::ggml::tensor::{ElementType, Tensor};
 
 /// See the module.
-pub const FAMILY: Family = Family { name: "norm", select, supports, sources: 1, tiled_source: None, params };
+pub const FAMILY: Family = Family { name: "norm", select, claims: CLAIMS, sources: 1, tiled_source: None, params };
 
 fn select(node: Tensor) -> Option<wire::htp_op> {
     match node.op() {
@@ -20,17 +20,13 @@ fn select(node: Tensor) -> Option<wire::htp_op> {
     }
 }
 
-/// See [`claim`].
-pub const CLAIMS: &[Claim] = &[Claim {
+/// See [`Claim`].
+const CLAIMS: &[Claim] = &[Claim {
     ops: &[wire::HTP_OP_RMS_NORM, wire::HTP_OP_NORM, wire::HTP_OP_L2_NORM],
     sources: &[source("rows")],
     types: &[&[&[ElementType::F32], SAME]],
     rules: &[SAME_SHAPE],
 }];
-
-fn supports(node: Tensor) -> Result<(), Declined> {
-    claim::check(CLAIMS, select(node), node)
-}
 
 /// The source that the op of `first` reads more when it computes `next` as well, which uses the result of `last`:
 /// the weight of a MUL behind a normalisation, the addend of an ADD behind that. `None`: it cannot do so.
@@ -62,10 +58,11 @@ fn params(node: Tensor) -> Params {
 
 #[cfg(test)]
 mod tests {
-    use super::{absorb, params, supports};
+    use super::{absorb, params};
     use crate::ggml::bindings::*;
     use crate::ggml::tensor::test::{node, tensor, view};
     use crate::ggml::tensor::ElementType::*;
+    use crate::ops::supports;
 
     #[test]
     fn eps_goes_onto_the_wire() {

@@ -1,7 +1,7 @@
 //! Rows that become a number or running sums: SUM_ROWS, ARGMAX and CUMSUM.
 
-use super::claim::{self, rule, source, Claim, SAME, SAME_SHAPE};
-use super::{Declined, Family};
+use super::claim::{rule, source, Claim, SAME, SAME_SHAPE};
+use super::Family;
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
 use crate::ggml::tensor::ElementType::{F32, I32};
@@ -9,7 +9,7 @@ use crate::ggml::tensor::Tensor;
 
 /// See the module.
 pub const FAMILY: Family =
-    Family { name: "reduce", select, supports, sources: 1, tiled_source: None, params: |_| [0; 16] };
+    Family { name: "reduce", select, claims: CLAIMS, sources: 1, tiled_source: None, params: |_| [0; 16] };
 
 fn select(node: Tensor) -> Option<wire::htp_op> {
     match node.op() {
@@ -20,8 +20,8 @@ fn select(node: Tensor) -> Option<wire::htp_op> {
     }
 }
 
-/// See [`claim`].
-pub const CLAIMS: &[Claim] = &[
+/// See [`Claim`].
+const CLAIMS: &[Claim] = &[
     Claim {
         ops: &[wire::HTP_OP_SUM_ROWS],
         sources: &[source("rows")],
@@ -42,16 +42,12 @@ pub const CLAIMS: &[Claim] = &[
     Claim { ops: &[wire::HTP_OP_CUMSUM], sources: &[source("rows")], types: &[&[&[F32], SAME]], rules: &[SAME_SHAPE] },
 ];
 
-fn supports(node: Tensor) -> Result<(), Declined> {
-    claim::check(CLAIMS, select(node), node)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::supports;
     use crate::ggml::bindings::*;
     use crate::ggml::tensor::test::{node, tensor, view};
     use crate::ggml::tensor::ElementType::*;
+    use crate::ops::supports;
 
     #[test]
     fn shapes_and_types() {

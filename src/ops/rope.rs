@@ -2,15 +2,15 @@
 
 use std::f32::consts::PI;
 
-use super::claim::{self, optional, rule, source, Claim, RESULT_ROWS, SAME, SAME_SHAPE, SOURCE_ROWS};
-use super::{Declined, Family, Params};
+use super::claim::{optional, rule, source, Claim, RESULT_ROWS, SAME, SAME_SHAPE, SOURCE_ROWS};
+use super::{Family, Params};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
 use crate::ggml::tensor::ElementType::{F16, F32, I32};
 use crate::ggml::tensor::Tensor;
 
 /// See the module. Frequency factors, the last source, may be absent.
-pub const FAMILY: Family = Family { name: "rope", select, supports, sources: 3, tiled_source: None, params };
+pub const FAMILY: Family = Family { name: "rope", select, claims: CLAIMS, sources: 3, tiled_source: None, params };
 
 fn select(node: Tensor) -> Option<wire::htp_op> {
     (node.op() == ggml::GGML_OP_ROPE).then_some(wire::HTP_OP_ROPE)
@@ -90,8 +90,8 @@ impl Arguments {
     }
 }
 
-/// See [`claim`].
-pub const CLAIMS: &[Claim] = &[Claim {
+/// See [`Claim`].
+const CLAIMS: &[Claim] = &[Claim {
     ops: &[wire::HTP_OP_ROPE],
     sources: &[source("rows"), source("positions"), optional("factors")],
     types: &[&[&[F32, F16], &[I32], &[F32], SAME]],
@@ -140,10 +140,6 @@ fn dimensions_fit(row: i64, arguments: &Arguments) -> bool {
     offset >= 0 && offset % 2 == 0 && row % 2 == 0 && offset + n_dims <= row
 }
 
-fn supports(node: Tensor) -> Result<(), Declined> {
-    claim::check(CLAIMS, select(node), node)
-}
-
 /// `htp_rope_params`: what is the same for all positions is computed here.
 fn params(node: Tensor) -> Params {
     let arguments = Arguments::of(node);
@@ -165,11 +161,12 @@ fn params(node: Tensor) -> Params {
 
 #[cfg(test)]
 mod tests {
-    use super::{params, supports};
+    use super::params;
     use crate::batch::wire;
     use crate::ggml::bindings::*;
     use crate::ggml::tensor::test::{node, tensor, view};
     use crate::ggml::tensor::ElementType::{self, *};
+    use crate::ops::supports;
 
     const SHAPE: [i64; 4] = [64, 4, 3, 1];
 

@@ -1,21 +1,21 @@
 //! Softmax of rows: `softmax(scale * src0 + slope * mask)`, the mask repeated over dimensions 2 and 3, with a sink a head.
 
-use super::claim::{self, optional, rule, source, Claim, RESULT_ROWS, SAME_SHAPE, SOURCE_ROWS};
-use super::{Declined, Family, Params};
+use super::claim::{optional, rule, source, Claim, RESULT_ROWS, SAME_SHAPE, SOURCE_ROWS};
+use super::{Family, Params};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
 use crate::ggml::tensor::ElementType::{F16, F32};
 use crate::ggml::tensor::Tensor;
 
 /// See the module. Mask and sinks, the last two sources, may be absent.
-pub const FAMILY: Family = Family { name: "softmax", select, supports, sources: 3, tiled_source: None, params };
+pub const FAMILY: Family = Family { name: "softmax", select, claims: CLAIMS, sources: 3, tiled_source: None, params };
 
 fn select(node: Tensor) -> Option<wire::htp_op> {
     (node.op() == ggml::GGML_OP_SOFT_MAX).then_some(wire::HTP_OP_SOFT_MAX)
 }
 
-/// See [`claim`].
-pub const CLAIMS: &[Claim] = &[Claim {
+/// See [`Claim`].
+const CLAIMS: &[Claim] = &[Claim {
     ops: &[wire::HTP_OP_SOFT_MAX],
     sources: &[source("scores"), optional("mask"), optional("sinks")],
     types: &[&[&[F32], &[F32, F16], &[F32], &[F32]]],
@@ -48,10 +48,6 @@ fn covers(mask: Tensor, scores: Tensor) -> bool {
         && batches % mask_batches == 0
 }
 
-fn supports(node: Tensor) -> Result<(), Declined> {
-    claim::check(CLAIMS, select(node), node)
-}
-
 /// `htp_softmax_params`. ggml has scale and largest ALiBi bias; from there on the bias of a head is a power of a base.
 fn params(node: Tensor) -> Params {
     let [scale, max_bias, ..] = node.params();
@@ -70,10 +66,11 @@ fn params(node: Tensor) -> Params {
 
 #[cfg(test)]
 mod tests {
-    use super::{params, supports};
+    use super::params;
     use crate::ggml::bindings::*;
     use crate::ggml::tensor::test::{node, tensor, view};
     use crate::ggml::tensor::ElementType::*;
+    use crate::ops::supports;
 
     #[test]
     fn types_and_shapes() {

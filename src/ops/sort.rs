@@ -1,15 +1,15 @@
 //! Order in rows of f32: ARGSORT gives the indices of a row in ascending or descending order (equal elements keep their
 //! order), TOP_K those of the k largest elements in no particular order.
 
-use super::claim::{self, rule, source, Claim, RESULT_ROWS, SAME_SHAPE};
-use super::{Declined, Family, Params};
+use super::claim::{rule, source, Claim, RESULT_ROWS, SAME_SHAPE};
+use super::{Family, Params};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
 use crate::ggml::tensor::ElementType::{F32, I32};
 use crate::ggml::tensor::Tensor;
 
 /// See the module.
-pub const FAMILY: Family = Family { name: "sort", select, supports, sources: 1, tiled_source: None, params };
+pub const FAMILY: Family = Family { name: "sort", select, claims: CLAIMS, sources: 1, tiled_source: None, params };
 
 fn select(node: Tensor) -> Option<wire::htp_op> {
     match node.op() {
@@ -27,8 +27,8 @@ fn order(node: Tensor) -> Option<i32> {
     }
 }
 
-/// See [`claim`].
-pub const CLAIMS: &[Claim] = &[
+/// See [`Claim`].
+const CLAIMS: &[Claim] = &[
     Claim {
         ops: &[wire::HTP_OP_ARGSORT],
         sources: &[source("rows")],
@@ -53,10 +53,6 @@ pub const CLAIMS: &[Claim] = &[
     },
 ];
 
-fn supports(node: Tensor) -> Result<(), Declined> {
-    claim::check(CLAIMS, select(node), node)
-}
-
 fn params(node: Tensor) -> Params {
     let mut params = Params::default();
     if node.op() == ggml::GGML_OP_ARGSORT {
@@ -67,10 +63,11 @@ fn params(node: Tensor) -> Params {
 
 #[cfg(test)]
 mod tests {
-    use super::{params, supports};
+    use super::params;
     use crate::ggml::bindings::*;
     use crate::ggml::tensor::test::{node, tensor, view};
     use crate::ggml::tensor::ElementType::*;
+    use crate::ops::supports;
 
     #[test]
     fn order_goes_onto_the_wire() {

@@ -1,14 +1,14 @@
 //! Element-wise ops of one tensor: SCALE, SQR, SQRT, LOG, CLAMP and kinds of ggml's UNARY.
 
-use super::claim::{self, source, Claim, SAME, SAME_SHAPE};
-use super::{Declined, Family, Params};
+use super::claim::{source, Claim, SAME, SAME_SHAPE};
+use super::{Family, Params};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
 use crate::ggml::tensor::ElementType::{BF16, F16, F32};
 use crate::ggml::tensor::Tensor;
 
 /// See the module.
-pub const FAMILY: Family = Family { name: "unary", select, supports, sources: 1, tiled_source: None, params };
+pub const FAMILY: Family = Family { name: "unary", select, claims: CLAIMS, sources: 1, tiled_source: None, params };
 
 fn select(node: Tensor) -> Option<wire::htp_op> {
     match node.op() {
@@ -41,8 +41,8 @@ fn kind(node: Tensor) -> Option<wire::htp_op> {
     }
 }
 
-/// See [`claim`].
-pub const CLAIMS: &[Claim] = &[Claim {
+/// See [`Claim`].
+const CLAIMS: &[Claim] = &[Claim {
     ops: &[
         wire::HTP_OP_SCALE,
         wire::HTP_OP_SQR,
@@ -67,10 +67,6 @@ pub const CLAIMS: &[Claim] = &[Claim {
     rules: &[SAME_SHAPE],
 }];
 
-fn supports(node: Tensor) -> Result<(), Declined> {
-    claim::check(CLAIMS, select(node), node)
-}
-
 /// `htp_unary_params`: SCALE and CLAMP have two floats, in ggml's order.
 fn params(node: Tensor) -> Params {
     let mut params = Params::default();
@@ -82,11 +78,12 @@ fn params(node: Tensor) -> Params {
 
 #[cfg(test)]
 mod tests {
-    use super::{params, select, supports};
+    use super::{params, select};
     use crate::batch::wire;
     use crate::ggml::bindings::*;
     use crate::ggml::tensor::test::{node, tensor, view};
     use crate::ggml::tensor::ElementType::*;
+    use crate::ops::supports;
 
     #[test]
     fn types_and_shapes() {

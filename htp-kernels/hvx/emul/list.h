@@ -13,8 +13,7 @@
     X(Q6_Vw_vasl_VwVw) X(Q6_Vw_vlsr_VwVw) X(Q6_Vh_vpacke_VwVw) X(Q6_Vh_vpacko_VwVw) X(Q6_Vb_vpacke_VhVh)         \
     X(Q6_Vb_vpacko_VhVh) X(Q6_Vh_vshuffe_VhVh) X(Q6_Vh_vshuffo_VhVh) X(Q6_V_vdelta_VV) X(Q6_V_vrdelta_VV)        \
     X(Q6_Vh_vadd_VhVh_sat) X(Q6_Vh_vmpy_VhVh_s1_rnd_sat) X(Q6_Vuh_vmpy_VuhVuh_rs16) X(Q6_Vuh_vmax_VuhVuh)        \
-    X(Q6_Vw_vmpyie_VwVuh) X(Q6_Vw_vmpye_VwVuh)        \
-    X(Q6_Vub_vmax_VubVub) X(Q6_Vub_vsub_VubVub_sat)
+    X(Q6_Vw_vmpyie_VwVuh) X(Q6_Vw_vmpye_VwVuh) X(Q6_Vub_vmax_VubVub) X(Q6_Vub_vsub_VubVub_sat)
 #define HVX_LIST_V_VR(X)                                                                              \
     X(Q6_Vw_vmpyi_VwRub) X(Q6_Vw_vrmpy_VubRb) X(Q6_Vw_vasl_VwR) X(Q6_Vw_vasr_VwR) X(Q6_Vuw_vlsr_VuwR) \
     X(Q6_Vuh_vlsr_VuhR) X(Q6_Vub_vlsr_VubR) X(Q6_V_vror_VR)
