@@ -31,7 +31,7 @@
 #define HVX_LIST_W_QVV(X) X(Q6_W_vswap_QVV)
 #define HVX_LIST_V(X) X(Q6_V_vzero)
 #define HVX_LIST_V_W(X) X(Q6_V_lo_W) X(Q6_V_hi_W)
-#define HVX_LIST_W_VV(X) X(Q6_W_vcombine_VV)
+#define HVX_LIST_W_VV(X) X(Q6_W_vcombine_VV) X(Q6_Wuw_vmpy_VuhVuh)
 /* store under a predicate: the plain version takes a mask */
 #define HVX_LIST_QV(X) X(Q6_vmem_QRIV)
 
