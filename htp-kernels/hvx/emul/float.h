@@ -113,7 +113,8 @@ HVX_INLINE chunk_u32 chunk_add_halves(chunk_u32 u, chunk_u32 v) {
     return chunk_join_halves(chunk_even_halves(u) + chunk_even_halves(v), chunk_odd_halves(u) + chunk_odd_halves(v));
 }
 HVX_INLINE chunk_u32 chunk_halves_of_integers(chunk_i32 u) {
-    return chunk_join_halves(__builtin_convertvector(u << 16 >> 16, chunk_f32), __builtin_convertvector(u >> 16, chunk_f32));
+    return chunk_join_halves(__builtin_convertvector(u << 16 >> 16, chunk_f32),
+                             __builtin_convertvector(u >> 16, chunk_f32));
 }
 HVX_FAST_VV(Q6_Vqf16_vmpy_VhfVhf, chunk_u32, chunk_to_qf16(chunk_multiply_halves(u, v)))
 HVX_FAST_VV(Q6_Vqf16_vadd_Vqf16Vhf, chunk_u32, chunk_to_qf16(chunk_add_halves(chunk_from_qf16(u), v)))
