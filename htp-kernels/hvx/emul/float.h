@@ -111,8 +111,6 @@ HVX_INLINE chunk_u32 chunk_from_qf16(chunk_u32 q) {
 HVX_INLINE chunk_u32 chunk_to_qf16(chunk_u32 h) { return h; }
 HVX_INLINE chunk_u32 chunk_from_qf16(chunk_u32 q) { return q; }
 #endif
-HVX_INLINE chunk_f32 chunk_even_halves(chunk_u32 u) { return chunk_half_to_float(u & 0xffffu); }
-HVX_INLINE chunk_f32 chunk_odd_halves(chunk_u32 u) { return chunk_half_to_float(u >> 16); }
 HVX_INLINE chunk_u32 chunk_join_halves(chunk_f32 even, chunk_f32 odd) {
     return chunk_float_to_half(even) | chunk_float_to_half(odd) << 16;
 }
