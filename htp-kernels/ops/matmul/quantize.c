@@ -121,6 +121,7 @@ HVX_INLINE void quantize_groups(const HVX_Vector *x, uint32_t groups, uint32_t p
     for (uint32_t g = 0; g < groups; g++) {
         scale[g] = f16_precision(hvx_mul_f32(absmax[g], hvx_splat_f32(1.0f / 127)));
         range->largest = Q6_Vw_vmax_VwVw(range->largest, scale[g]);
+        range->magnitude = Q6_Vw_vmax_VwVw(range->magnitude, absmax[g]);
         range->least = Q6_Vw_vmin_VwVw(range->least, Q6_Vw_vadd_VwVw(scale[g], hvx_splat_i32(QUANTIZE_LEAST)));
         r[g] = reciprocal_of(absmax[g]);
     }
@@ -179,7 +180,8 @@ static const int32_t scale_words[32] __attribute__((aligned(128))) = {
 
 HVX_NOINLINE float quantize_narrow(HVX_Vector *records, uint32_t groups, enum quantize_form form,
                                    const struct quantize_range *range) {
-    HVX_Vector largest = range->largest, least = range->least;
+    const HVX_VectorPred finite = Q6_Q_vcmp_gt_VwVw(hvx_splat_i32(EXPONENT(255)), range->magnitude);
+    HVX_Vector largest = Q6_V_vmux_QVV(finite, range->largest, hvx_splat_i32(EXPONENT(255))), least = range->least;
     HVX_UNROLL
     for (int32_t bytes = 64; bytes >= 4; bytes /= 2) {
         largest = Q6_Vw_vmax_VwVw(largest, Q6_V_vror_VR(largest, bytes));

@@ -54,11 +54,13 @@ static inline uint64_t quantize_record_bytes(uint32_t k) {
  */
 struct quantize_range {
     HVX_Vector largest, least;
+    HVX_Vector magnitude; /* of the values, as bits: infinities and NaN are the largest. What becomes of them in a scale
+                             depends on the engine. */
 };
 #define QUANTIZE_LEAST INT32_MAX
 
 HVX_INLINE struct quantize_range quantize_range_start(void) {
-    return (struct quantize_range){hvx_zero(), hvx_splat_i32(QUANTIZE_LEAST)};
+    return (struct quantize_range){hvx_zero(), hvx_splat_i32(QUANTIZE_LEAST), hvx_zero()};
 }
 
 /*
