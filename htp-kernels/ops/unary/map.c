@@ -1,6 +1,7 @@
 #include "ops/unary/map.h"
 
 #include "hvx/half.h"
+#include "runtime/stream.h"
 
 #define OPERANDS 3               /* dst, a, b */
 #define DST 0
@@ -9,17 +10,12 @@
 #define BUFFER 256               /* elements that pass through buffers at a time: three fit a worker's stack */
 #define THREAD_BYTES (16u << 10) /* a thread more is worth waking for this much of f32 */
 
-struct operand {
-    uint8_t *data;
-    uint32_t nb[HTP_MAX_DIMS];
-};
-
 struct job {
     const struct map *map;
-    uint32_t ne[HTP_MAX_DIMS];
-    uint32_t n_operands, size; /* size: of an element */
-    struct operand operands[OPERANDS];
-    uint32_t segments, units; /* of a row, of all rows */
+    uint32_t size; /* of an element */
+    struct htp_view operands[OPERANDS];
+    struct htp_stream_plan plan;
+    bool in_vtcm; /* all operands pass through it */
 };
 
 bool map_knows(uint32_t type) { return type == HTP_TYPE_F32 || type == HTP_TYPE_F16 || type == HTP_TYPE_BF16; }
@@ -135,7 +131,7 @@ static void store(const struct job *job, uint8_t *to, uint32_t step, const HVX_V
 
 static void through_buffers(const struct job *job, uint8_t *const *at, uint32_t count) {
     HVX_Vector buffers[OPERANDS - 1][BUFFER / HVX_WORDS];
-    const uint32_t last = job->n_operands - 1;
+    const uint32_t last = job->plan.operands - 1;
     for (uint32_t done = 0, part; done < count; done += part) {
         part = htp_min_u32(count - done, BUFFER);
         for (uint32_t k = 1; k <= last; k++) {
@@ -154,15 +150,15 @@ static void through_buffers(const struct job *job, uint8_t *const *at, uint32_t 
 static void run_part(const struct job *job, uint8_t **at, uint32_t count) {
     uintptr_t misaligned = 0;
     bool whole = job->map->type == HTP_TYPE_F32;
-    for (uint32_t k = 0; k < job->n_operands; k++) {
+    for (uint32_t k = 0; k < job->plan.operands; k++) {
         misaligned |= (uintptr_t)at[k] % HVX_BYTES;
         whole = whole && job->operands[k].nb[0] == 4;
     }
     if (whole && misaligned == 0) {
         const uint32_t pairs = count / PAIR;
-        job->map->run(job->map, (const HVX_Vector *)at[1], (const HVX_Vector *)at[job->n_operands - 1],
+        job->map->run(job->map, (const HVX_Vector *)at[1], (const HVX_Vector *)at[job->plan.operands - 1],
                       (HVX_Vector *)at[DST], pairs);
-        for (uint32_t k = 0; k < job->n_operands; k++)
+        for (uint32_t k = 0; k < job->plan.operands; k++)
             at[k] += (size_t)pairs * PAIR * 4;
         count -= pairs * PAIR;
     }
@@ -170,59 +166,39 @@ static void run_part(const struct job *job, uint8_t **at, uint32_t count) {
         through_buffers(job, at, count);
 }
 
-/* where a thread is: a segment of a row */
-struct place {
-    uint32_t segment, index[HTP_MAX_DIMS]; /* index[0] is not used */
-};
-
-/* Divisions are long on the DSP, so they are left out where the answer is known. */
-static struct place place_of(const struct job *job, uint32_t unit) {
-    struct place p = {0, {0}};
-    if (unit == 0)
-        return p;
-    uint32_t rest = unit;
-    if (job->segments > 1) {
-        rest = unit / job->segments;
-        p.segment = unit - rest * job->segments;
-    }
-    for (uint32_t i = 1; i < HTP_MAX_DIMS; i++) {
-        const uint32_t outer = job->ne[i] == 1 ? rest : rest / job->ne[i];
-        p.index[i] = rest - outer * job->ne[i];
-        rest = outer;
-    }
-    return p;
-}
-
-static void next_row(const struct job *job, struct place *p) {
-    p->segment = 0;
-    for (uint32_t i = 1; i < HTP_MAX_DIMS && ++p->index[i] == job->ne[i]; i++)
-        p->index[i] = 0;
-}
-
-static uint32_t first_unit(const struct job *job, uint32_t thread, uint32_t n_threads) {
-    if (thread == 0 || thread == n_threads)
-        return thread == 0 ? 0 : job->units;
-    return (uint32_t)((uint64_t)job->units * thread / n_threads);
+/* Rows in VTCM, with what lies between them: never read again, so it does not matter what becomes of it. */
+static void run_block(const struct job *job, const struct htp_stream_block *block) {
+    uint8_t *at[OPERANDS];
+    for (uint32_t k = 0; k < job->plan.operands; k++)
+        at[k] = block->run[k].row;
+    const uint32_t row_bytes = block->elements * job->size;
+    const uint32_t bytes = block->rows == 1 ? row_bytes : block->rows * block->run[DST].step;
+    const uint32_t last = job->plan.operands - 1;
+    if (job->size == 4)
+        job->map->run(job->map, (const HVX_Vector *)at[1], (const HVX_Vector *)at[last], (HVX_Vector *)at[DST],
+                      htp_div_up(bytes, 2 * HVX_BYTES));
+    else
+        through_buffers(job, at, bytes / job->size);
 }
 
 static void run_units(void *arg, uint32_t thread, uint32_t n_threads) {
     const struct job *job = arg;
-    uint32_t units = first_unit(job, thread + 1, n_threads);
-    const uint32_t first = first_unit(job, thread, n_threads);
-    struct place p = place_of(job, first);
-    units -= first;
-    while (units > 0) {
-        const uint32_t rest = job->segments - p.segment, taken = htp_min_u32(units, rest), i0 = p.segment * SEGMENT;
-        const uint32_t count = taken == rest ? job->ne[0] - i0 : taken * SEGMENT;
-        uint8_t *at[OPERANDS];
-        for (uint32_t k = 0; k < job->n_operands; k++) {
-            const struct operand *x = &job->operands[k];
-            at[k] = x->data + (size_t)i0 * x->nb[0] + (size_t)p.index[1] * x->nb[1] + (size_t)p.index[2] * x->nb[2] +
-                    (size_t)p.index[3] * x->nb[3];
+    struct htp_stream stream;
+    struct htp_stream_block block;
+    htp_stream_open(&stream, &job->plan, thread, n_threads);
+    while (htp_stream_next(&stream, &block)) {
+        if (job->in_vtcm) {
+            run_block(job, &block);
+            continue;
         }
-        run_part(job, at, count);
-        next_row(job, &p);
-        units -= taken;
+        for (uint32_t r = 0; r < block.rows; r++) {
+            uint8_t *at[OPERANDS];
+            for (uint32_t k = 0; k < job->plan.operands; k++) {
+                at[k] = block.run[k].row;
+                block.run[k].row += block.run[k].step;
+            }
+            run_part(job, at, block.elements);
+        }
     }
 }
 
@@ -230,8 +206,8 @@ static void run_units(void *arg, uint32_t thread, uint32_t n_threads) {
 
 /* whether dimension i of every operand goes on where dimension `last` ends */
 static bool continues(const struct job *job, uint32_t last, uint32_t i) {
-    for (uint32_t k = 0; k < job->n_operands; k++) {
-        if (job->operands[k].nb[i] != (uint64_t)job->ne[last] * job->operands[k].nb[last])
+    for (uint32_t k = 0; k < job->plan.operands; k++) {
+        if (job->operands[k].nb[i] != (uint64_t)job->plan.ne[last] * job->operands[k].nb[last])
             return false;
     }
     return true;
@@ -240,23 +216,23 @@ static bool continues(const struct job *job, uint32_t last, uint32_t i) {
 /* Makes one dimension of those that follow each other without a gap. */
 static void merge_dimensions(struct job *job, const uint32_t *ne) {
     uint32_t last = 0; /* the dimension that grows; never behind the one that is looked at */
-    job->ne[0] = ne[0];
+    job->plan.ne[0] = ne[0];
     for (uint32_t i = 1; i < HTP_MAX_DIMS; i++) {
         if (ne[i] == 1)
             continue;
-        if (job->ne[last] != 1) {
-            if (continues(job, last, i) && (uint64_t)job->ne[last] * ne[i] <= INT32_MAX) {
-                job->ne[last] *= ne[i];
+        if (job->plan.ne[last] != 1) {
+            if (continues(job, last, i) && (uint64_t)job->plan.ne[last] * ne[i] <= INT32_MAX) {
+                job->plan.ne[last] *= ne[i];
                 continue;
             }
             last++;
         }
-        job->ne[last] = ne[i];
-        for (uint32_t k = 0; k < job->n_operands; k++)
+        job->plan.ne[last] = ne[i];
+        for (uint32_t k = 0; k < job->plan.operands; k++)
             job->operands[k].nb[last] = job->operands[k].nb[i];
     }
     for (uint32_t i = last + 1; i < HTP_MAX_DIMS; i++)
-        job->ne[i] = 1;
+        job->plan.ne[i] = 1;
 }
 
 void map_run(struct htp_exec *exec, const struct map *map, const struct htp_view *a, const struct htp_view *b,
@@ -264,22 +240,27 @@ void map_run(struct htp_exec *exec, const struct map *map, const struct htp_view
     const struct htp_view *const views[OPERANDS] = {dst, a, b};
     if (htp_rows(dst) == 0 || dst->ne[0] == 0)
         return;
-    struct job job; /* every member is set below */
+    struct job job; /* every member that is used is set below */
+    struct htp_stream_plan *const plan = &job.plan;
     job.map = map;
-    job.n_operands = b == NULL ? 2 : 3;
     job.size = map->type == HTP_TYPE_F32 ? 4 : 2;
-    for (uint32_t k = 0; k < job.n_operands; k++) {
-        job.operands[k].data = views[k]->data;
-        __builtin_memcpy(job.operands[k].nb, views[k]->nb, sizeof(job.operands[k].nb));
+    plan->operands = b == NULL ? 2 : 3;
+    for (uint32_t k = 0; k < plan->operands; k++) {
+        job.operands[k] = *views[k];
+        plan->view[k] = &job.operands[k];
     }
     merge_dimensions(&job, dst->ne);
-    const uint32_t rows = job.ne[1] * job.ne[2] * job.ne[3];
-    job.segments = htp_div_up(job.ne[0], SEGMENT);
-    if ((uint64_t)rows * job.segments > UINT32_MAX) /* rows enough */
-        job.segments = 1;
-    job.units = rows * job.segments;
-    const uint64_t worth = (uint64_t)rows * job.ne[0] * 4 / THREAD_BYTES + 1;
-    uint32_t n = htp_min_u32(exec->n_threads, job.units);
+    for (uint32_t k = 0; k < plan->operands; k++)
+        __builtin_memcpy(job.operands[k].ne, plan->ne, sizeof(plan->ne));
+    const uint32_t rows = plan->ne[1] * plan->ne[2] * plan->ne[3];
+    plan->segment = SEGMENT;
+    plan->segments = htp_div_up(plan->ne[0], SEGMENT);
+    if ((uint64_t)rows * plan->segments > UINT32_MAX) /* rows enough */
+        plan->segments = 1;
+    const uint64_t worth = (uint64_t)rows * plan->ne[0] * 4 / THREAD_BYTES + 1;
+    uint32_t n = htp_min_u32(exec->n_threads, rows * plan->segments);
     n = worth < n ? (uint32_t)worth : n;
+    htp_stream_plan(plan, exec, n);
+    job.in_vtcm = plan->block > 0;
     htp_parallel(exec, n, run_units, &job);
 }
