@@ -1,7 +1,7 @@
 //! Attention in one op: `softmax(scale * q k + slope * mask) v` for each query row, FLASH_ATTN_EXT.
 
 use super::claim::{optional, rule, source, Claim, Types};
-use super::{Family, Params};
+use super::{alibi, Family, Params};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
 use crate::ggml::tensor::ElementType::{BF16, F16, F32, IQ4_NL, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0};
@@ -70,14 +70,7 @@ fn params(node: Tensor) -> Params {
     let mut params = Params::default();
     params[0] = scale;
     params[1] = softcap;
-    let max_bias = f32::from_bits(max_bias as u32);
-    if let (true, Some(heads)) = (max_bias > 0.0, node.src(0).map(|q| q.ne()[2])) {
-        let slope_heads = 1i64 << heads.max(1).ilog2();
-        let base = |bias: f32| (-bias / slope_heads as f32).exp2().to_bits() as i32;
-        params[2] = base(max_bias);
-        params[3] = base(max_bias / 2.0);
-        params[4] = slope_heads as i32;
-    }
+    params[2..5].copy_from_slice(&alibi(max_bias, node.src(0).map_or(1, |queries| queries.ne()[2])));
     params
 }
 

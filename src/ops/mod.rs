@@ -107,6 +107,18 @@ pub fn fits_the_wire(t: Tensor) -> bool {
     GENERAL.iter().all(|rule| (rule.holds)(t) == Some(true))
 }
 
+/// `slope_base` and `slope_heads` of an op's parameters for the largest ALiBi bias, which ggml has as the bits of a float,
+/// and a number of heads. The slope of a head is a power of a base (htp/params.h); no bias is no slopes.
+fn alibi(max_bias: i32, heads: i64) -> [i32; 3] {
+    let max_bias = f32::from_bits(max_bias as u32);
+    if max_bias.is_nan() || max_bias <= 0.0 {
+        return [0; 3];
+    }
+    let slope_heads = 1i64 << heads.max(1).ilog2();
+    let base = |bias: f32| (-bias / slope_heads as f32).exp2().to_bits() as i32;
+    [base(max_bias), base(max_bias / 2.0), slope_heads as i32]
+}
+
 /// Number, name and family of each op, from the list that the host and the DSP share.
 fn op_list() -> impl Iterator<Item = (wire::htp_op, &'static str, &'static str)> {
     include_str!("../../include/htp/op_list.h").lines().filter_map(|line| {

@@ -1,7 +1,7 @@
 //! Softmax of rows: `softmax(scale * src0 + slope * mask)`, the mask repeated over dimensions 2 and 3, with a sink a head.
 
 use super::claim::{optional, rule, source, Claim, RESULT_ROWS, SAME_SHAPE, SOURCE_ROWS};
-use super::{Family, Params};
+use super::{alibi, Family, Params};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
 use crate::ggml::tensor::ElementType::{F16, F32};
@@ -48,19 +48,12 @@ fn covers(mask: Tensor, scores: Tensor) -> bool {
         && batches % mask_batches == 0
 }
 
-/// `htp_softmax_params`. ggml has scale and largest ALiBi bias; from there on the bias of a head is a power of a base.
+/// `htp_softmax_params`. ggml has scale and largest ALiBi bias.
 fn params(node: Tensor) -> Params {
     let [scale, max_bias, ..] = node.params();
     let mut params = Params::default();
     params[0] = scale;
-    let max_bias = f32::from_bits(max_bias as u32);
-    if max_bias > 0.0 {
-        let slope_heads = 1i64 << node.ne()[2].max(1).ilog2();
-        let base = |bias: f32| 2.0f32.powf(-bias / slope_heads as f32).to_bits() as i32;
-        params[1] = base(max_bias);
-        params[2] = base(max_bias / 2.0);
-        params[3] = slope_heads as i32;
-    }
+    params[1..4].copy_from_slice(&alibi(max_bias, node.ne()[2]));
     params
 }
 

@@ -19,6 +19,15 @@ pub struct Args {
     /// Convert the model to this type first [default: Q4_0; a model of your own stays as it is]
     #[arg(long, value_name = "TYPE")]
     pub quant: Option<String>,
+    /// Flash attention: on, off or auto
+    #[arg(long, value_name = "WHEN")]
+    pub fa: Option<String>,
+    /// Type of the KV cache
+    #[arg(long, value_name = "TYPE")]
+    pub cache_type: Option<String>,
+    /// Score only so many windows of the text
+    #[arg(long, value_name = "N")]
+    pub chunks: Option<u64>,
     /// Largest mean KL divergence that passes
     #[arg(long, default_value_t = LIMIT_MEAN)]
     pub limit_mean: f64,
@@ -41,6 +50,9 @@ impl Default for Args {
         Args {
             model: None,
             quant: None,
+            fa: None,
+            cache_type: None,
+            chunks: None,
             limit_mean: LIMIT_MEAN,
             limit_top: LIMIT_TOP,
             driver: Driver::default(),
@@ -49,7 +61,20 @@ impl Default for Args {
     }
 }
 
-/// Tokens of one window. llama-perplexity scores the second half of each window.
+impl Args {
+    /// What both devices are told beside the model and the text.
+    fn options(&self) -> Vec<String> {
+        let chunks = self.chunks.map(|chunks| chunks.to_string());
+        [("-fa", &self.fa), ("-ctk", &self.cache_type), ("-ctv", &self.cache_type), ("--chunks", &chunks)]
+            .into_iter()
+            .filter_map(|(name, value)| Some([name.to_owned(), value.clone()?]))
+            .flatten()
+            .collect()
+    }
+}
+
+/// Tokens of one window. llama-perplexity takes four windows at a time, as four sequences of a batch, and scores the
+/// second half of each.
 const CONTEXT: u64 = 512;
 
 /// Fewest scored tokens that make the limits mean something.
@@ -102,7 +127,7 @@ pub fn run(repo: &Repo, llama: &Llama, device: &Device, args: &Args) -> Result<D
     let perplexity = |device: &Device| {
         let mut command = llama.program("llama-perplexity", device);
         command.arg("-m").arg(&model).arg("-f").arg(&text).args(["-c", &CONTEXT.to_string()]);
-        command.arg("--kl-divergence-base").arg(&base);
+        command.arg("--kl-divergence-base").arg(&base).args(args.options());
         command
     };
     let log = repo.log("kl");
@@ -173,6 +198,13 @@ Same top p: 98.425 ± 0.300 %
         assert_eq!(divergence.scored(), 1275);
         assert!(passes(&divergence, &Args::default()));
         assert_eq!(parse("no statistics"), None);
+    }
+
+    #[test]
+    fn options_of_both_devices() {
+        assert!(Args::default().options().is_empty());
+        let args = Args { fa: Some("on".into()), cache_type: Some("q8_0".into()), chunks: Some(4), ..Args::default() };
+        assert_eq!(args.options(), ["-fa", "on", "-ctk", "q8_0", "-ctv", "q8_0", "--chunks", "4"]);
     }
 
     #[test]

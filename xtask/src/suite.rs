@@ -431,10 +431,24 @@ fn answer(context: &Suite) -> Result<Outcome> {
     Outcome::passed()
 }
 
+/// The whole text with the usual model, then a part of it with other weights, attention in steps, and a quantised cache.
 fn divergence(context: &Suite) -> Result<Outcome> {
-    let args = kl::Args::default();
-    let divergence = kl::run(&context.repo, &context.llama, &context.htp(), &args)?;
-    Ok(Outcome { counts: Counts::one(kl::passes(&divergence, &args)), text: kl::describe(&divergence, &args) })
+    let part = || kl::Args { chunks: Some(4), ..kl::Args::default() };
+    let text = |text: &str| Some(text.to_owned());
+    let cases = [
+        ("Q4_0", kl::Args::default()),
+        ("Q8_0", kl::Args { quant: text("Q8_0"), ..part() }),
+        ("Q4_1", kl::Args { quant: text("Q4_1"), ..part() }),
+        ("Q4_0, no flash attention", kl::Args { fa: text("off"), ..part() }),
+        ("Q4_0, cache of q8_0", kl::Args { fa: text("on"), cache_type: text("q8_0"), ..part() }),
+    ];
+    let mut outcome = Outcome { counts: Counts::default(), text: String::new() };
+    for (name, args) in &cases {
+        let divergence = kl::run(&context.repo, &context.llama, &context.htp(), args)?;
+        outcome.counts.add(Counts::one(kl::passes(&divergence, args)));
+        outcome.text += &format!("{name}: {}\n", kl::describe(&divergence, args));
+    }
+    Ok(outcome)
 }
 
 #[cfg(test)]

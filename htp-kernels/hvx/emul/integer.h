@@ -122,7 +122,6 @@ HVX_INLINE HVX_VectorPair Q6_W_vcombine_VV(HVX_Vector high, HVX_Vector low) {
 }
 HVX_INLINE HVX_Vector Q6_V_lo_W(HVX_VectorPair w) { return w.v[0]; }
 HVX_INLINE HVX_Vector Q6_V_hi_W(HVX_VectorPair w) { return w.v[1]; }
-HVX_INLINE HVX_VectorPair Q6_Wuw_vmpy_VuhVuh(HVX_Vector u, HVX_Vector v) { return plain_Q6_Wuw_vmpy_VuhVuh(u, v); }
 HVX_INLINE HVX_VectorPair Q6_W_vswap_QVV(HVX_VectorPred q, HVX_Vector u, HVX_Vector v) {
     return Q6_W_vcombine_VV(hvx_select_bits(q.mask, v, u), hvx_select_bits(q.mask, u, v));
 }
@@ -171,7 +170,6 @@ HVX_INLINE chunk_u32 chunk_multiply_high(chunk_u32 u, chunk_u32 v) {
 #endif
 }
 HVX_FAST_VV(Q6_Vuh_vmpy_VuhVuh_rs16, chunk_u32, chunk_multiply_high(u, v))
-HVX_INLINE HVX_VectorPair Q6_Wuw_vmpy_VuhVuh(HVX_Vector u, HVX_Vector v) { return plain_Q6_Wuw_vmpy_VuhVuh(u, v); }
 HVX_FAST_VVR(hvx_add_even_products, chunk_u32, u + (chunk_u32)((chunk_i32)(v << 16) >> 16) * (uint32_t)(int16_t)t)
 HVX_FAST_VVR(hvx_add_odd_products, chunk_u32, u + (chunk_u32)((chunk_i32)v >> 16) * (uint32_t)(t >> 16))
 HVX_INLINE HVX_VectorPair Q6_Ww_vmpyacc_WwVhRh(HVX_VectorPair w, HVX_Vector u, int32_t t) {

@@ -303,16 +303,6 @@ HVX_PLAIN_FN HVX_VectorPair plain_Q6_W_vcombine_VV(HVX_Vector high, HVX_Vector l
     pair.v[1] = high;
     return pair.w;
 }
-/* products of even elements, and of odd ones */
-HVX_PLAIN_FN HVX_VectorPair plain_Q6_Wuw_vmpy_VuhVuh(HVX_Vector u_, HVX_Vector v_) {
-    const union hvx_lanes u = {u_}, v = {v_};
-    union hvx_lanes even, odd;
-    for (int i = 0; i < 32; i++) {
-        even.uw[i] = (uint32_t)u.uh[2 * i] * v.uh[2 * i];
-        odd.uw[i] = (uint32_t)u.uh[2 * i + 1] * v.uh[2 * i + 1];
-    }
-    return plain_Q6_W_vcombine_VV(odd.v, even.v);
-}
 HVX_PLAIN_FN void plain_Q6_vmem_QRIV(HVX_Vector mask_, HVX_Vector *address, HVX_Vector v_) {
     const union hvx_lanes mask = {mask_}, v = {v_};
     for (int i = 0; i < 128; i++)

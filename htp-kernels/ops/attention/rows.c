@@ -2,23 +2,7 @@
 #include "ops/attention/attention.h"
 #include "ops/attention/softmax.h"
 
-/* base^n for small n, by squaring */
-static float power(float base, uint32_t n) {
-    float r = 1;
-    for (; n > 0; n >>= 1, base *= base) {
-        if (n & 1)
-            r *= base;
-    }
-    return r;
-}
-
-/* ALiBi: what the mask is multiplied with */
-static float head_slope(const struct htp_attention_params *p, uint32_t head) {
-    if (p->slope_heads == 0)
-        return 1;
-    return head < p->slope_heads ? power(p->slope_base[0], head + 1)
-                                 : power(p->slope_base[1], 2 * (head - p->slope_heads) + 1);
-}
+#include "hvx/alibi.h"
 
 static void load_query(const uint8_t *row, uint32_t elements, HVX_Vector *out) {
     for (uint32_t i = 0; i < elements; i += HVX_HALVES) {
@@ -77,7 +61,7 @@ void attention_tile_open(struct attention_tile *tile, const struct attention *a,
             continue;
         const uint32_t position = attention_group_position(a, row);
         load_query(htp_row(a->q, position, head, tile->sequence), a->q->ne[0], tile->q + (size_t)r * a->k.units);
-        tile->slope[r] = head_slope(&a->params, head);
+        tile->slope[r] = htp_alibi_slope(a->params.slope_base, a->params.slope_heads, head);
         tile->position[r] = position - tile->first_position;
         if (a->mask != NULL)
             tile->mask[r] = attention_mask_row(a, position, head, tile->sequence);

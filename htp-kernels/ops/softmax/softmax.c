@@ -7,6 +7,8 @@
  */
 #include "ops/softmax/softmax.h"
 
+#include "hvx/alibi.h"
+
 #define THREAD_BYTES (8u << 10) /* a thread more is worth waking for this much of dst */
 
 uint32_t htp_softmax(struct htp_exec *exec);
@@ -17,23 +19,6 @@ struct softmax {
     uint8_t *vtcm;
     size_t share; /* bytes of VTCM a thread */
 };
-
-/* base^n by squaring */
-static float power(float base, uint32_t n) {
-    float r = 1;
-    for (; n > 0; n >>= 1, base *= base) {
-        if (n & 1)
-            r *= base;
-    }
-    return r;
-}
-
-static float slope_of(const struct htp_softmax_params *p, uint32_t head) {
-    if (p->slope_heads == 0)
-        return 1;
-    return head < p->slope_heads ? power(p->slope_base[0], head + 1)
-                                 : power(p->slope_base[1], 2 * (head - p->slope_heads) + 1);
-}
 
 static float magnitude(float f) { return f < 0 ? -f : f; }
 
@@ -56,7 +41,7 @@ static void choose_units(struct softmax_head *h) {
 
 static void describe_head(const struct softmax *t, uint32_t head, struct softmax_head *h) {
     h->scale = t->params.scale;
-    h->slope = slope_of(&t->params, head);
+    h->slope = htp_alibi_slope(t->params.slope_base, t->params.slope_heads, head);
     h->has_mask = t->mask != NULL;
     h->mask_is_f16 = h->has_mask && t->mask->type == HTP_TYPE_F16;
     h->has_sink = t->sinks != NULL;
