@@ -122,6 +122,7 @@ HVX_INLINE HVX_VectorPair Q6_W_vcombine_VV(HVX_Vector high, HVX_Vector low) {
 }
 HVX_INLINE HVX_Vector Q6_V_lo_W(HVX_VectorPair w) { return w.v[0]; }
 HVX_INLINE HVX_Vector Q6_V_hi_W(HVX_VectorPair w) { return w.v[1]; }
+HVX_INLINE HVX_VectorPair Q6_Wuw_vmpy_VuhVuh(HVX_Vector u, HVX_Vector v) { return plain_Q6_Wuw_vmpy_VuhVuh(u, v); }
 HVX_INLINE HVX_VectorPair Q6_W_vswap_QVV(HVX_VectorPred q, HVX_Vector u, HVX_Vector v) {
     return Q6_W_vcombine_VV(hvx_select_bits(q.mask, v, u), hvx_select_bits(q.mask, u, v));
 }
