@@ -145,7 +145,7 @@ void check_unary(struct check *c) {
     static const struct shape shapes[] = {
         {{1, 1, 1, 1}, 0, 0, 0, false, false, false},        {{31, 1, 1, 1}, 0, 0, 0, true, true, false},
         {{64, 3, 1, 1}, 0, 0, 0, false, true, false},        {{65, 2, 3, 2}, 1, 0, 0, false, true, false},
-        {{97, 3, 2, 2}, 1, 1, 3, true, true, false},         {{256, 5, 1, 1}, 0, 0, 32, true, false},
+        {{97, 3, 2, 2}, 1, 1, 3, true, true, false},         {{256, 5, 1, 1}, 0, 0, 32, true, false, false},
         {{128, 2, 2, 2}, 2, 0, 0, false, false, false},      {{33, 7, 3, 1}, 3, 0, 0, false, true, false},
         {{33, 7, 3, 1}, 0, 4, 5, false, false, false},       {{200, 3, 2, 1}, 5, 5, 0, true, true, false},
         {{300, 3, 1, 1}, 5, 0, 7, false, true, false},       {{5, 7, 11, 3}, 0, 0, 1, false, false, false},

@@ -13,7 +13,6 @@
 struct job {
     const struct map *map;
     uint32_t size; /* of an element */
-    struct htp_view operands[OPERANDS];
     struct htp_stream_plan plan;
     bool in_vtcm; /* all operands pass through it */
 };
@@ -135,11 +134,11 @@ static void through_buffers(const struct job *job, uint8_t *const *at, uint32_t 
     for (uint32_t done = 0, part; done < count; done += part) {
         part = htp_min_u32(count - done, BUFFER);
         for (uint32_t k = 1; k <= last; k++) {
-            const uint32_t step = job->operands[k].nb[0];
+            const uint32_t step = job->plan.view[k].nb[0];
             load(job, at[k] + (size_t)done * step, step, buffers[k - 1], part);
         }
         job->map->run(job->map, buffers[0], buffers[last - 1], buffers[0], htp_div_up(part, PAIR));
-        const uint32_t step = job->operands[DST].nb[0];
+        const uint32_t step = job->plan.view[DST].nb[0];
         store(job, at[DST] + (size_t)done * step, step, buffers[0], part);
     }
 }
@@ -152,7 +151,7 @@ static void run_part(const struct job *job, uint8_t **at, uint32_t count) {
     bool whole = job->map->type == HTP_TYPE_F32;
     for (uint32_t k = 0; k < job->plan.operands; k++) {
         misaligned |= (uintptr_t)at[k] % HVX_BYTES;
-        whole = whole && job->operands[k].nb[0] == 4;
+        whole = whole && job->plan.view[k].nb[0] == 4;
     }
     if (whole && misaligned == 0) {
         const uint32_t pairs = count / PAIR;
@@ -168,36 +167,28 @@ static void run_part(const struct job *job, uint8_t **at, uint32_t count) {
 
 /* Rows in VTCM, with what lies between them: never read again, so it does not matter what becomes of it. */
 static void run_block(const struct job *job, const struct htp_stream_block *block) {
-    uint8_t *at[OPERANDS];
-    for (uint32_t k = 0; k < job->plan.operands; k++)
-        at[k] = block->run[k].row;
-    const uint32_t row_bytes = block->elements * job->size;
-    const uint32_t bytes = block->rows == 1 ? row_bytes : block->rows * block->run[DST].step;
-    const uint32_t last = job->plan.operands - 1;
+    const uint32_t bytes = block->rows == 1 ? block->elements * job->size : block->rows * job->plan.step[DST];
     if (job->size == 4)
-        job->map->run(job->map, (const HVX_Vector *)at[1], (const HVX_Vector *)at[last], (HVX_Vector *)at[DST],
-                      htp_div_up(bytes, 2 * HVX_BYTES));
+        job->map->run(job->map, (const HVX_Vector *)block->row[1], (const HVX_Vector *)block->row[job->plan.operands - 1],
+                      (HVX_Vector *)block->row[DST], htp_div_up(bytes, 2 * HVX_BYTES));
     else
-        through_buffers(job, at, bytes / job->size);
+        through_buffers(job, block->row, bytes / job->size);
 }
 
 static void run_units(void *arg, uint32_t thread, uint32_t n_threads) {
     const struct job *job = arg;
     struct htp_stream stream;
-    struct htp_stream_block block;
     htp_stream_open(&stream, &job->plan, thread, n_threads);
-    while (htp_stream_next(&stream, &block)) {
+    for (const struct htp_stream_block *block; (block = htp_stream_next(&stream)) != NULL;) {
         if (job->in_vtcm) {
-            run_block(job, &block);
+            run_block(job, block);
             continue;
         }
-        for (uint32_t r = 0; r < block.rows; r++) {
+        for (uint32_t r = 0; r < block->rows; r++) {
             uint8_t *at[OPERANDS];
-            for (uint32_t k = 0; k < job->plan.operands; k++) {
-                at[k] = block.run[k].row;
-                block.run[k].row += block.run[k].step;
-            }
-            run_part(job, at, block.elements);
+            for (uint32_t k = 0; k < job->plan.operands; k++)
+                at[k] = block->row[k] + (size_t)r * job->plan.step[k];
+            run_part(job, at, block->elements);
         }
     }
 }
@@ -207,32 +198,38 @@ static void run_units(void *arg, uint32_t thread, uint32_t n_threads) {
 /* whether dimension i of every operand goes on where dimension `last` ends */
 static bool continues(const struct job *job, uint32_t last, uint32_t i) {
     for (uint32_t k = 0; k < job->plan.operands; k++) {
-        if (job->operands[k].nb[i] != (uint64_t)job->plan.ne[last] * job->operands[k].nb[last])
+        if (job->plan.view[k].nb[i] != (uint64_t)job->plan.ne[last] * job->plan.view[k].nb[last])
             return false;
     }
     return true;
 }
 
 /* Makes one dimension of those that follow each other without a gap. */
-static void merge_dimensions(struct job *job, const uint32_t *ne) {
-    uint32_t last = 0; /* the dimension that grows; never behind the one that is looked at */
-    job->plan.ne[0] = ne[0];
+static void merge_dimensions(struct job *job) {
+    uint32_t *const ne = job->plan.ne, last = 0; /* the dimension that grows; never behind the one that is looked at */
     for (uint32_t i = 1; i < HTP_MAX_DIMS; i++) {
         if (ne[i] == 1)
             continue;
-        if (job->plan.ne[last] != 1) {
-            if (continues(job, last, i) && (uint64_t)job->plan.ne[last] * ne[i] <= INT32_MAX) {
-                job->plan.ne[last] *= ne[i];
+        if (ne[last] != 1) {
+            if (continues(job, last, i) && (uint64_t)ne[last] * ne[i] <= INT32_MAX) {
+                ne[last] *= ne[i];
+                ne[i] = 1;
                 continue;
             }
             last++;
         }
-        job->plan.ne[last] = ne[i];
+        if (last == i)
+            continue;
         for (uint32_t k = 0; k < job->plan.operands; k++)
-            job->operands[k].nb[last] = job->operands[k].nb[i];
+            job->plan.view[k].nb[last] = job->plan.view[k].nb[i];
+        ne[last] = ne[i];
+        ne[i] = 1;
     }
-    for (uint32_t i = last + 1; i < HTP_MAX_DIMS; i++)
-        job->plan.ne[i] = 1;
+    for (uint32_t k = 0; k < job->plan.operands; k++) {
+        struct htp_view *const v = &job->plan.view[k];
+        __builtin_memcpy(v->ne, ne, sizeof(v->ne));
+        job->plan.step[k] = v->nb[1];
+    }
 }
 
 void map_run(struct htp_exec *exec, const struct map *map, const struct htp_view *a, const struct htp_view *b,
@@ -245,13 +242,10 @@ void map_run(struct htp_exec *exec, const struct map *map, const struct htp_view
     job.map = map;
     job.size = map->type == HTP_TYPE_F32 ? 4 : 2;
     plan->operands = b == NULL ? 2 : 3;
-    for (uint32_t k = 0; k < plan->operands; k++) {
-        job.operands[k] = *views[k];
-        plan->view[k] = &job.operands[k];
-    }
-    merge_dimensions(&job, dst->ne);
+    __builtin_memcpy(plan->ne, dst->ne, sizeof(plan->ne));
     for (uint32_t k = 0; k < plan->operands; k++)
-        __builtin_memcpy(job.operands[k].ne, plan->ne, sizeof(plan->ne));
+        htp_stream_operand(plan, k, views[k]);
+    merge_dimensions(&job);
     const uint32_t rows = plan->ne[1] * plan->ne[2] * plan->ne[3];
     plan->segment = SEGMENT;
     plan->segments = htp_div_up(plan->ne[0], SEGMENT);
