@@ -8,8 +8,9 @@
  *       hmx_store(tile);                        // rounds the sums to f16, and clears them
  *   }
  *
- * A tile is 2048 bytes: element (i, j), each 0 .. 31, lies at byte (i >> 1) * 128 + j * 4 + (i & 1) * 2. Of activations
- * and outputs i is the row, of weights i is the position along K. So a word holds two neighbours of i and a vector 32 j.
+ * A tile is 2048 bytes: element (i, j), each 0 .. 31, lies at byte (i >> 1) * 128 + j * 4 + (i & 1) * 2. Of
+ * activations and outputs i is the row, of weights i is the position along K. So a word holds two neighbours of i and
+ * a vector 32 j.
  * Tiles and the table lie in VTCM, tiles at multiples of 2048 bytes. Where operands come as several tiles they follow
  * one another along K.
  *

@@ -29,8 +29,8 @@ HVX_INLINE HVX_Vector hvx_sum_up_rest(enum hvx_summand what, HVX_Vector sum, HVX
 }
 
 /*
- * The sums of a row's lanes, in qf32: hvx_sum_qf32 adds them up. aligned: x is a vector boundary. Four accumulators hide
- * the latency of the addition.
+ * The sums of a row's lanes, in qf32: hvx_sum_qf32 adds them up. aligned: x is a vector boundary. Four accumulators
+ * hide the latency of the addition.
  */
 HVX_INLINE HVX_Vector hvx_sum_row(enum hvx_summand what, bool aligned, const uint8_t *x, uint32_t length,
                                   HVX_Vector mean) {

@@ -157,27 +157,31 @@ HVX_INLINE HVX_Vector hvx_rsqrt_f32(HVX_Vector x) {
     return hvx_mul_f32(r, hvx_qf32_to_f32(hvx_sub_qf32(three_halves, square)));
 }
 
-/* factor/x for positive f32 x in 2^-96 .. 2^96 within two or three ulp: integer seed (12% off), three Newton steps */
-HVX_INLINE HVX_Vector hvx_reciprocal_times_f32(HVX_Vector x, HVX_Vector factor) {
+/* What 1/x of positive f32 in 2^-96 .. 2^96 is made of: 1/x within 2e-4 (integer seed, 12% off, and two Newton steps),
+ * and its correction, by a third step with sf operands. The result is their product, within an ulp or two. */
+struct hvx_reciprocal {
+    HVX_Vector rough, correction;
+};
+HVX_INLINE struct hvx_reciprocal hvx_reciprocal_parts_f32(HVX_Vector x) {
     const HVX_Vector two = hvx_f32_to_qf32(hvx_splat_f32(2.0f)), x_q = hvx_f32_to_qf32(x);
     HVX_Vector r = hvx_f32_to_qf32(Q6_Vw_vsub_VwVw(hvx_splat_i32(0x7ef311c7), x));
     HVX_UNROLL
     for (int i = 0; i < 2; i++)
         r = hvx_mul_qf32(r, hvx_sub_qf32(two, hvx_mul_qf32(x_q, r)));
-    r = hvx_qf32_to_f32(r); /* the last step with sf operands; the factor comes in beside it */
-    const HVX_Vector step = hvx_qf32_to_f32(hvx_sub_qf32(two, hvx_mul_f32_qf32(x, r)));
-    return hvx_mul_f32(hvx_mul_f32(r, factor), step);
+    r = hvx_qf32_to_f32(r);
+    return (struct hvx_reciprocal){r, hvx_qf32_to_f32(hvx_sub_qf32(two, hvx_mul_f32_qf32(x, r)))};
 }
 
 /* 1/x of positive f32 in 2^-96 .. 2^96 within an ulp or two */
 HVX_INLINE HVX_Vector hvx_reciprocal_f32(HVX_Vector x) {
-    const HVX_Vector two = hvx_f32_to_qf32(hvx_splat_f32(2.0f)), x_q = hvx_f32_to_qf32(x);
-    HVX_Vector r = hvx_f32_to_qf32(Q6_Vw_vsub_VwVw(hvx_splat_i32(0x7ef311c7), x));
-    HVX_UNROLL
-    for (int i = 0; i < 2; i++)
-        r = hvx_mul_qf32(r, hvx_sub_qf32(two, hvx_mul_qf32(x_q, r)));
-    r = hvx_qf32_to_f32(r); /* the last step with sf operands */
-    return hvx_mul_f32(r, hvx_qf32_to_f32(hvx_sub_qf32(two, hvx_mul_f32_qf32(x, r))));
+    const struct hvx_reciprocal r = hvx_reciprocal_parts_f32(x);
+    return hvx_mul_f32(r.rough, r.correction);
+}
+
+/* factor/x within two or three ulp; sooner than the product with hvx_reciprocal_f32 would be */
+HVX_INLINE HVX_Vector hvx_divide_by_f32(HVX_Vector factor, HVX_Vector x) {
+    const struct hvx_reciprocal r = hvx_reciprocal_parts_f32(x);
+    return hvx_mul_f32(hvx_mul_f32(r.rough, factor), r.correction);
 }
 
 #endif

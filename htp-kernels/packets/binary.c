@@ -40,8 +40,9 @@ static void add_id(uint32_t length) {
     static int32_t id[ROWS];
     for (int32_t i = 0; i < ROWS; i++)
         id[i] = i * 7 % ROWS;
+    const uint32_t bytes = sizeof(id);
     const struct htp_view ids = {
-        .data = (uint8_t *)id, .type = HTP_TYPE_I32, .ne = {ROWS, 1, 1, 1}, .nb = {4, sizeof(id), sizeof(id), sizeof(id)}};
+        .data = (uint8_t *)id, .type = HTP_TYPE_I32, .ne = {ROWS, 1, 1, 1}, .nb = {4, bytes, bytes, bytes}};
     struct htp_exec exec;
     packets_exec(&exec, HTP_OP_ADD_ID, NULL, &a, &b, &dst);
     exec.src[2] = &ids;

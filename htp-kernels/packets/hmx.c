@@ -10,7 +10,8 @@ static double values(uint32_t tiles) { return (double)tiles * HMX_TILE * HMX_TIL
 
 static void weights(uint32_t type, const char *name, uint32_t tiles) {
     const struct hmx_weights *kind = hmx_weights_of(type);
-    const HVX_Vector *column = (const HVX_Vector *)(void *)packets_memory(htp_tile_column_bytes(type, tiles * HMX_TILE));
+    const size_t bytes = htp_tile_column_bytes(type, tiles * HMX_TILE);
+    const HVX_Vector *column = (const HVX_Vector *)(void *)packets_memory(bytes);
     HVX_Vector *to = (HVX_Vector *)(void *)packets_memory(tiles * HMX_TILE_BYTES), largest = hvx_zero();
     packets_begin();
     kind->kernel(column, tiles, to, &largest);

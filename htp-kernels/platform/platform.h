@@ -45,8 +45,8 @@ void platform_cache_flush(const void *address, size_t size);
 
 /* ---- VTCM ---- */
 /*
- * Acquires the session's VTCM; *size receives the bytes. It stays at one address until released. *hmx: whether the matrix
- * unit is wanted too; becomes false when VTCM comes without it.
+ * Acquires the session's VTCM; *size receives the bytes. It stays at one address until released. *hmx: whether the
+ * matrix unit is wanted too; becomes false when VTCM comes without it.
  */
 int platform_vtcm_acquire(void **address, size_t *size, bool *hmx);
 void platform_vtcm_release(void);

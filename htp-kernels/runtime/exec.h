@@ -47,7 +47,8 @@ typedef void (*htp_thread_fn)(void *arg, uint32_t i, uint32_t n);
 void htp_parallel(struct htp_exec *exec, uint32_t n, htp_thread_fn fn, void *arg);
 
 /*
- * Takes the matrix unit for the thread that runs the op (thread 0 of htp_parallel); it stays taken until the batch ends.
+ * Takes the matrix unit for the thread that runs the op (thread 0 of htp_parallel); it stays taken until the batch
+ * ends.
  * False: there is none, or the host does not want it, or another process has it.
  */
 bool htp_hmx_begin(struct htp_exec *exec);

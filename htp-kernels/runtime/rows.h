@@ -55,7 +55,7 @@ static inline struct htp_run htp_run_at(const struct htp_view *v, const struct h
     return (struct htp_run){htp_row(v, at->i1, at->i2, at->i3), v->nb[1], v->ne[1] - at->i1};
 }
 
-/* The same of a tensor that repeats to the shape of the one that `at` is a row of; NULL: no tensor, any number of rows. */
+/* The same of a tensor that repeats to the shape of the one that `at` is a row of; NULL: none, any number of rows. */
 static inline struct htp_run htp_run_repeated(const struct htp_view *v, const struct htp_place *at) {
     if (v == NULL)
         return (struct htp_run){.rows = UINT32_MAX};

@@ -64,6 +64,7 @@ mod tests {
     const NE: [i64; 4] = [8, 3, 1, 1];
 
     /// x, weight, addend, norm, product, sum; each at an address of its own.
+    #[allow(clippy::vec_box, reason = "tensors point at one another, so they stay where they are")]
     fn graph() -> Vec<Box<ggml_tensor>> {
         let mut x = Box::new(tensor(F32, NE));
         let mut weight = Box::new(tensor(F32, [8, 1, 1, 1]));

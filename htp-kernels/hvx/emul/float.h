@@ -79,10 +79,20 @@ HVX_INLINE chunk_u32 chunk_float_to_half(chunk_f32 f) {
     return (finite & ~is_large) | (special & is_large) | (bits >> 16 & 0x8000u);
 #endif
 }
-HVX_FAST_VV(hvx_multiply_even_halves, chunk_u32,
-            chunk_to_qf32(chunk_half_to_float(u & 0xffffu) * chunk_half_to_float(v & 0xffffu)))
-HVX_FAST_VV(hvx_multiply_odd_halves, chunk_u32,
-            chunk_to_qf32(chunk_half_to_float(u >> 16) * chunk_half_to_float(v >> 16)))
+#if HVX_CHUNK_BYTES == 64
+/* all f16 in order first, then every other one: fewer instructions than to narrow words, above all of those in memory */
+HVX_INLINE chunk_f32 chunk_every_other_half(chunk_u32 h, uint32_t first) {
+    const __m512 low = _mm512_cvtph_ps(wide_half(h, 0)), high = _mm512_cvtph_ps(wide_half(h, 1));
+    return (chunk_f32)wide_words((chunk_u32)low, (chunk_u32)high, first, 2);
+}
+HVX_INLINE chunk_f32 chunk_even_halves(chunk_u32 h) { return chunk_every_other_half(h, 0); }
+HVX_INLINE chunk_f32 chunk_odd_halves(chunk_u32 h) { return chunk_every_other_half(h, 1); }
+#else
+HVX_INLINE chunk_f32 chunk_even_halves(chunk_u32 h) { return chunk_half_to_float(h & 0xffffu); }
+HVX_INLINE chunk_f32 chunk_odd_halves(chunk_u32 h) { return chunk_half_to_float(h >> 16); }
+#endif
+HVX_FAST_VV(hvx_multiply_even_halves, chunk_u32, chunk_to_qf32(chunk_even_halves(u) * chunk_even_halves(v)))
+HVX_FAST_VV(hvx_multiply_odd_halves, chunk_u32, chunk_to_qf32(chunk_odd_halves(u) * chunk_odd_halves(v)))
 HVX_FAST_VV(hvx_join_halves, chunk_u32, chunk_float_to_half(HVX_QF(u)) | chunk_float_to_half(HVX_QF(v)) << 16)
 HVX_INLINE HVX_VectorPair Q6_Wqf32_vmpy_VhfVhf(HVX_Vector u, HVX_Vector v) {
     return Q6_W_vcombine_VV(hvx_multiply_odd_halves(u, v), hvx_multiply_even_halves(u, v));
@@ -101,8 +111,6 @@ HVX_INLINE chunk_u32 chunk_from_qf16(chunk_u32 q) {
 HVX_INLINE chunk_u32 chunk_to_qf16(chunk_u32 h) { return h; }
 HVX_INLINE chunk_u32 chunk_from_qf16(chunk_u32 q) { return q; }
 #endif
-HVX_INLINE chunk_f32 chunk_even_halves(chunk_u32 u) { return chunk_half_to_float(u & 0xffffu); }
-HVX_INLINE chunk_f32 chunk_odd_halves(chunk_u32 u) { return chunk_half_to_float(u >> 16); }
 HVX_INLINE chunk_u32 chunk_join_halves(chunk_f32 even, chunk_f32 odd) {
     return chunk_float_to_half(even) | chunk_float_to_half(odd) << 16;
 }
@@ -113,7 +121,8 @@ HVX_INLINE chunk_u32 chunk_add_halves(chunk_u32 u, chunk_u32 v) {
     return chunk_join_halves(chunk_even_halves(u) + chunk_even_halves(v), chunk_odd_halves(u) + chunk_odd_halves(v));
 }
 HVX_INLINE chunk_u32 chunk_halves_of_integers(chunk_i32 u) {
-    return chunk_join_halves(__builtin_convertvector(u << 16 >> 16, chunk_f32), __builtin_convertvector(u >> 16, chunk_f32));
+    return chunk_join_halves(__builtin_convertvector(u << 16 >> 16, chunk_f32),
+                             __builtin_convertvector(u >> 16, chunk_f32));
 }
 HVX_FAST_VV(Q6_Vqf16_vmpy_VhfVhf, chunk_u32, chunk_to_qf16(chunk_multiply_halves(u, v)))
 HVX_FAST_VV(Q6_Vqf16_vadd_Vqf16Vhf, chunk_u32, chunk_to_qf16(chunk_add_halves(chunk_from_qf16(u), v)))

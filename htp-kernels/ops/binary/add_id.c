@@ -42,8 +42,8 @@ static void run_rows(void *arg, uint32_t thread, uint32_t n_threads) {
 }
 
 /*
- * detail of a failure: 8 types, 16 + i: size i of a, dst or b is wrong, 24 shape of the ids; BAD_INDEX: place of the id,
- * token times ids of a token plus id
+ * detail of a failure: 8 types, 16 + i: size i of a, dst or b is wrong, 24 shape of the ids; BAD_INDEX: place of the
+ * id, counted row by row
  */
 uint32_t binary_add_id(struct htp_exec *exec) {
     if (exec->n_src < 3 || exec->src[2] == NULL)

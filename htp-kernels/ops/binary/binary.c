@@ -1,9 +1,9 @@
 /*
  * ADD, SUB, MUL, DIV: dst = src0 op src1, element by element. ADD_ID is in add_id.c, rows are in row.c.
  *
- * src1 repeats into the shape of src0 in every dimension (ggml's broadcasting). All is computed in f32 and rounded once.
- * Types: all f32, all f16, all bf16; or f16 or bf16 with an f32 src1 and either type of dst. dst may be src0 or src1
- * themselves: every vector is read before it is written.
+ * src1 repeats into the shape of src0 in every dimension (ggml's broadcasting). All is computed in f32 and rounded
+ * once. Types: all f32, all f16, all bf16; or f16 or bf16 with an f32 src1 and either type of dst. dst may be src0 or
+ * src1 themselves: every vector is read before it is written.
  */
 #include "hvx/compiler.h"
 #include "ops/binary/binary.h"

@@ -131,7 +131,8 @@ static void run_shape(struct check *c, uint32_t op, const struct types *type, co
     /* f16: a last place that differs is worth (2^-11)^2 of the value and must be rare; there is none to be expected */
     check_case(c, status != HTP_STATUS_OK ? 1 : compare(&out->view, expected), 1e-10,
                "op %u types %u %u %u [%u,%u,%u,%u] with [%u,%u,%u,%u], strides %u %u %u, alias %u", (unsigned)op,
-               (unsigned)type->a, (unsigned)type->b, (unsigned)type->dst, (unsigned)s->a[0], (unsigned)s->a[1], (unsigned)s->a[2], (unsigned)s->a[3],
+               (unsigned)type->a, (unsigned)type->b, (unsigned)type->dst, (unsigned)s->a[0], (unsigned)s->a[1],
+               (unsigned)s->a[2], (unsigned)s->a[3],
                (unsigned)s->b[0], (unsigned)s->b[1], (unsigned)s->b[2], (unsigned)s->b[3], (unsigned)s->a_form,
                (unsigned)s->b_form, (unsigned)s->dst_form, (unsigned)alias);
     check_true(c, check_unchanged(&a, out != &a) && check_unchanged(&b, out != &b) && check_unchanged(out, false),
@@ -177,8 +178,10 @@ struct add_id {
 };
 
 /* ids: a view of wider rows */
-static void make_add_id(struct add_id *t, uint32_t length, uint32_t used, uint32_t tokens, uint32_t experts, uint32_t form) {
-    const uint32_t a_ne[4] = {length, used, tokens, 1}, b_ne[4] = {length, experts, 1, 1}, id_ne[4] = {used, tokens, 1, 1};
+static void make_add_id(struct add_id *t, uint32_t length, uint32_t used, uint32_t tokens, uint32_t experts,
+                        uint32_t form) {
+    const uint32_t a_ne[4] = {length, used, tokens, 1}, b_ne[4] = {length, experts, 1, 1};
+    const uint32_t id_ne[4] = {used, tokens, 1, 1};
     const uint32_t id_step = form == 2 ? 8 : 4, id_row = used * id_step + 4 * (form % 3);
     const uint32_t id_nb[4] = {id_step, id_row, id_row * tokens, id_row * tokens};
     uint32_t nb[4], b_nb[4];
@@ -214,7 +217,8 @@ static void free_add_id(struct add_id *t) {
     check_free(&t->dst);
 }
 
-static void run_add_id(struct check *c, uint32_t length, uint32_t used, uint32_t tokens, uint32_t experts, uint32_t form) {
+static void run_add_id(struct check *c, uint32_t length, uint32_t used, uint32_t tokens, uint32_t experts,
+                       uint32_t form) {
     struct add_id t;
     make_add_id(&t, length, used, tokens, experts, form);
     double *const expected = malloc((size_t)length * used * tokens * sizeof(double)), *p = expected;

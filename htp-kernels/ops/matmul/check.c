@@ -357,6 +357,7 @@ void check_matmul(struct check *c) {
         run_exponents(c, 252, 4, -40, m);
     }
     check_matmul_quantizer(c);
+    check_matmul_wide(c);
     check_matmul_refuses(c);
     check_matmul_id_refuses(c);
     check_matmul_hmx(c);

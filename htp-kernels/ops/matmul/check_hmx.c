@@ -111,7 +111,7 @@ static double nmse(const struct htp_view *dst, const double *expected, uint32_t 
     (unsigned)w->type, (unsigned)a->type, (unsigned)w->layout, (unsigned)p->k, (unsigned)p->n, (unsigned)p->m, \
         (unsigned)p->matrices, (unsigned)p->repeat, (unsigned)p->threads, (unsigned)p->vtcm_kib
 
-/* On the matrix unit: every row by itself is right, large or small. Without it: the same bits as when it is not there. */
+/* On the matrix unit: every row by itself is right, large or small. Given up: the same bits as when it is not there. */
 static void compare(struct check *c, const struct htp_view *w, const struct htp_view *a, struct check_tensor *dst,
                     const struct product *p, const struct data *data, const double *expected) {
     const uint32_t rows = htp_rows(&dst->view);
@@ -183,7 +183,8 @@ void check_matmul_hmx(struct check *c) {
         for (uint32_t i = 0; i < sizeof(products) / sizeof(products[0]); i++)
             check_product(c, type, a_types[(i + t) % 4], &products[i], &ordinary);
         /* rows that are beyond f16, or far below, as they are; weights that are small or large */
-        check_product(c, type, HTP_TYPE_F32, &few, &(struct data){.scale = 0.02f, .low = -60, .high = 60, .used = true});
+        check_product(c, type, HTP_TYPE_F32, &few,
+                      &(struct data){.scale = 0.02f, .low = -60, .high = 60, .used = true});
         check_product(c, type, HTP_TYPE_F32, &few, &(struct data){.scale = 0.002f, .used = true});
         check_product(c, type, HTP_TYPE_F32, &few, &(struct data){.scale = 4, .used = true});
         /* values that f16 cannot hold: an infinity, weights, sums */

@@ -69,7 +69,8 @@ HVX_INLINE HVX_Vector scaled(HVX_Vector q, const float *scale) {
 
 /* Pairs of whole rows, which are most. Returns how many rows are done. */
 static uint32_t unpack_whole(const HVX_Vector *restrict tile, const struct matmul_row *restrict rows,
-                             const float *restrict scales, uint32_t count, uint32_t first, HVX_Vector *restrict largest) {
+                             const float *restrict scales, uint32_t count, uint32_t first,
+                             HVX_Vector *restrict largest) {
     const HVX_Vector one = hvx_splat_i32(HVX_HALF_ONE), mask = hvx_splat_i32(MAGNITUDE_HALVES);
     const uint32_t pairs = count / 2;
     HVX_Vector most = *largest;
@@ -95,7 +96,8 @@ HVX_Vector hmx_unpack_tile(const HVX_Vector *tile, const struct matmul_row *rows
         const HVX_Vector halves = tile[r / 2];
         const HVX_VectorPair q = hvx_mul_f16_qf32(halves, one);
         so_far = Q6_Vuh_vmax_VuhVuh(so_far, Q6_V_vand_VV(halves, mask));
-        hvx_store_bytes(rows[r].output + first * 4, columns * 4, scaled(r % 2 ? Q6_V_hi_W(q) : Q6_V_lo_W(q), scales + r));
+        const HVX_Vector row = r % 2 ? Q6_V_hi_W(q) : Q6_V_lo_W(q);
+        hvx_store_bytes(rows[r].output + first * 4, columns * 4, scaled(row, scales + r));
     }
     return so_far;
 }

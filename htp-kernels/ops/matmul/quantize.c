@@ -91,7 +91,7 @@ HVX_INLINE HVX_Vector sum_of_group(const HVX_Vector *q, uint32_t parts) {
 HVX_INLINE HVX_Vector reciprocal_of(HVX_Vector absmax) {
     HVX_Vector divisor = Q6_Vw_vmax_VwVw(absmax, hvx_splat_f32(0x1p-96f));
     divisor = Q6_Vw_vmin_VwVw(divisor, hvx_splat_f32(0x1p96f));
-    return hvx_reciprocal_times_f32(divisor, hvx_splat_f32(127 * HVX_FIXED24_SCALE));
+    return hvx_divide_by_f32(hvx_splat_f32(127 * HVX_FIXED24_SCALE), divisor);
 }
 
 HVX_INLINE void store_records(HVX_Vector sums, HVX_Vector scale, enum quantize_form form, uint32_t zero,

@@ -25,12 +25,16 @@ enum quantize_form {
     QUANTIZE_HALF,    /* weights whose scale is taken doubled: start, and half of the scale */
 };
 
-/* Two blocks. */
+/*
+ * Two blocks.
+ *   start       -zero * (sum of q): an accumulator starts so and unsigned weights count as signed
+ *   scaled_sum  scale * (sum of q): the factor of the weights' minimum. Bits of f32; from quantize_narrow on of qf32,
+ *               as kernels need it
+ */
 struct activation_record {
     union {
-        int32_t start[2];      /* -zero * (sum of q): an accumulator starts so and unsigned weights count as signed */
-        int32_t scaled_sum[2]; /* scale * (sum of q): the factor of the weights' minimum. Bits of f32, and of qf32, as */
-                               /* kernels need it, from quantize_narrow on */
+        int32_t start[2];
+        int32_t scaled_sum[2];
     };
     union {
         float scale[2];
@@ -45,8 +49,8 @@ static inline uint64_t quantize_record_bytes(uint32_t k) {
 }
 
 /*
- * What is known about the scales of a row, in a lane for each of the 32 blocks of a group. Bits of f32, which order like
- * integers. least: of scales that are not 0, with QUANTIZE_LEAST added, which wraps and so makes 0 the largest of all.
+ * What is known about the scales of a row, in a lane for each of the 32 blocks of a group. Bits of f32, which order as
+ * integers do. least: of scales that are not 0, with QUANTIZE_LEAST added, which wraps and so makes 0 the largest.
  */
 struct quantize_range {
     HVX_Vector largest, least;
@@ -67,7 +71,8 @@ void quantize_values(const HVX_Vector *x, uint32_t count, enum quantize_form for
 /*
  * Makes a row narrow, if its scales allow it: f16 scales (and scaled sums) in units of a power of two, with which
  * kernels are faster. Nothing is lost: the scales have the precision of f16 and must be in its normal range, within
- * 2^29 of each other. Returns the unit, 0 when the row stays as it is: wide. records: of so many groups.
+ * 2^29 of each other. Returns the unit, 0 when the row stays wide. records: of so many groups, not of form
+ * QUANTIZE_HALF. Needed for rows that stay wide, too: scaled sums become qf32.
  */
 float quantize_narrow(HVX_Vector *records, uint32_t groups, enum quantize_form form,
                       const struct quantize_range *range);

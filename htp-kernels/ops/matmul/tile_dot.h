@@ -11,10 +11,10 @@
  *   nibbles      MXFP4, IQ4_NL: looked up. Others, GEMV: high nibbles masked but not shifted, in an accumulator of
  *                their own, which vasracc adds at the end of the block (exact: it is a multiple of 16). GEMM: shifted
  *                once for all rows
- *   scales       f16 scales of the weights of two blocks times f16 scales of a narrow row, in one multiplication, exact;
- *                the row's unit comes in when all is summed up (matmul.c). Wide rows (GEMV only): times 1, then times
- *                the row's f32 scale. An exponent byte (MXFP4) moves to its place in an f32; times the row's f32 scale.
- *                Then one multiplication and one addition for a block. Sums stay in qf32 until the end
+ *   scales       f16 scales of the weights of two blocks times f16 scales of a narrow row, in one multiplication,
+ *                exact; the row's unit comes in when all is summed up (matmul.c). Wide rows (GEMV only): times 1, then
+ *                times the row's f32 scale. An exponent byte (MXFP4) moves to its place in an f32; times the row's f32
+ *                scale. Then one multiplication and one addition for a block. Sums stay in qf32 until the end
  *   minima       Q4_1: times scale * sum(activations) of the block, one more multiplication and addition, in qf32
  *
  * Compilers place instructions of such loops rather differently when the source is put in another order, at the same

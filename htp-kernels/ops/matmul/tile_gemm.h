@@ -1,6 +1,6 @@
 /*
- * GEMM: up to 4 narrow activation rows and one column tile a pass, so the rows share loads and unpacking of weights. See
- * tile_dot.h. All loops over rows and blocks of a group have constant counts and are unrolled.
+ * GEMM: up to 4 narrow activation rows and one column tile a pass, so the rows share loads and unpacking of weights.
+ * See tile_dot.h. All loops over rows and blocks of a group have constant counts and are unrolled.
  *
  * Words of a row's records reach all lanes by vsplat. It occupies a multiplication pipe, of which Q4_1 with its minima
  * has none to spare: there an unaligned load of the record and vrdelta do it.

@@ -107,7 +107,8 @@ static void make_extra(struct check_tensor *t, const struct shape *s, const uint
     fill(&t->view, s, 2, false);
 }
 
-static void run_shape(struct check *check, uint32_t op, const struct shape *s, uint32_t threads, float scale, float eps) {
+static void run_shape(struct check *check, uint32_t op, const struct shape *s, uint32_t threads, float scale,
+                      float eps) {
     struct scene c = {.rows = s->ne[1] * s->ne[2] * s->ne[3]};
     uint32_t nb[4];
     strides(s, nb);

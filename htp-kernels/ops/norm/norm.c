@@ -6,12 +6,13 @@
  *   L2_NORM   y = x / max(sqrt(sum(x^2)), eps)
  *   dst = y * weight + addend
  *
- * Weight and addend (src1, src2) may be absent; L2_NORM has neither, an addend comes with a weight. Both repeat into the
- * shape of src in every dimension. dst may be src, weight or addend themselves: every vector is read before it is written.
+ * Weight and addend (src1, src2) may be absent; L2_NORM has neither, an addend comes with a weight. Both repeat into
+ * the shape of src in every dimension. dst may be src, weight or addend themselves: every vector is read before it is
+ * written.
  *
  * First pass: sums in four qf32 accumulators (which hide the latency of the addition), five rotate-and-add steps and
  * 1/sqrt in all lanes; no scalar is involved. NORM takes the mean first, so it has a pass more. Last pass: multiply and
- * store, rounding as the separate ops would. Rows of any length and alignment; when an operand's elements do not lie
+ * store. Rows of any length and alignment; when an operand's elements do not lie
  * side by side, or repeat within a row, rows are fetched and stored element by element.
  */
 #include "hvx/strided.h"
@@ -56,7 +57,7 @@ HVX_INLINE struct statistics finish(const struct norm *t, uint32_t op, uint32_t 
                                     HVX_Vector sum) {
     struct statistics s = {.mean = mean};
     if (op == HTP_OP_L2_NORM) {
-        /* the smaller of 1/sqrt and 1/eps, which is also what ggml makes of a NaN; as integers, for both are positive */
+        /* the smaller of 1/sqrt and 1/eps (ggml's result of a NaN too); as integers, for both are positive */
         const HVX_Vector root = inverse_root(hvx_sum_qf32(sum));
         s.scale = Q6_Vw_vmin_VwVw(Q6_V_vand_VV(root, hvx_splat_i32(INT32_MAX)), hvx_splat_f32(t->inverse_eps));
         return s;
@@ -170,8 +171,8 @@ DEFINE_ROW(norm_2, HTP_OP_NORM, 2)
 DEFINE_ROW(l2, HTP_OP_L2_NORM, 0)
 
 /* any op, any strides */
-static void strided_row(const struct norm *t, const uint8_t *x_row, const uint8_t *weight_row, const uint8_t *addend_row,
-                        uint8_t *dst) {
+static void strided_row(const struct norm *t, const uint8_t *x_row, const uint8_t *weight_row,
+                        const uint8_t *addend_row, uint8_t *dst) {
     const uint32_t step = t->src->nb[0], form = t->weight == NULL ? 0 : t->addend == NULL ? 1 : 2;
     HVX_Vector mean = hvx_zero(), sum = mean, weight = mean, addend = mean;
     if (t->op == HTP_OP_NORM) {

@@ -62,7 +62,8 @@ static void make(struct check_tensor *t, uint32_t type, const uint32_t *ne, uint
 }
 
 /* SUM_ROWS and CUMSUM: the largest error as a part of the sum of the row's magnitudes */
-static double sums_error(uint32_t op, const struct check_tensor *src, const double *values, const struct htp_view *dst) {
+static double sums_error(uint32_t op, const struct check_tensor *src, const double *values,
+                         const struct htp_view *dst) {
     const uint32_t length = src->view.ne[0], *ne = src->view.ne;
     double worst = 0;
     for (uint32_t r = 0; r < htp_rows(&src->view); r++) {

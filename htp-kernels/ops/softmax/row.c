@@ -206,7 +206,7 @@ HVX_INLINE bool scores(const uint8_t *restrict x, const uint8_t *restrict mask, 
         return !any_bit(bad);
     bad = Q6_V_vor_VV(bad, beyond(s.mask_range, kind == MASK_F16 ? RANGE_FINITE_F16 : RANGE_MASK_F32));
     /* below zero a lower float has larger bits */
-    return !any_bit(bad) & (lane_0(largest) <= (uint32_t)hvx_f32_bits(ALL_MASKED));
+    return !any_bit(bad) && lane_0(largest) <= (uint32_t)hvx_f32_bits(ALL_MASKED);
 }
 
 #define DEFINE_SCORES(name, kind, aligned)                                                                            \

@@ -21,6 +21,7 @@ pub const Q4_1: u16 = 6;
 pub const MXFP4: u16 = 7;
 pub const IQ4_NL: u16 = 8;
 pub const BF16: u16 = 9;
+pub const Q5_0: u16 = 10;
 pub const ROWS: u16 = 0;
 pub const TILES: u16 = 1;
 
