@@ -4,10 +4,10 @@
 #include "hvx/compiler.h"
 #include "runtime/types.h"
 
-#define WORTH_BYTES (32u << 10) /* see stream.h */
-#define BLOCK_MIN (32u << 10)   /* bytes of the widest operand */
-#define BLOCK_MAX (128u << 10)  /* more makes the first fetch and the last write longer, beside which nothing runs */
-#define BLOCKS_LOG2 2           /* blocks of a thread's share, between these limits */
+#define WORTH_BYTES (512u << 10) /* of all operands, see stream.h */
+#define THREAD_BYTES (32u << 10)  /* of the widest operand, see stream.h */
+#define BLOCK_MIN (16u << 10)   /* bytes of the widest operand; half a thread's share between these limits */
+#define BLOCK_MAX (64u << 10)   /* more makes the first fetch and the last write longer, beside which nothing runs */
 #define BLOCK_SHORT (8u << 10)  /* bytes: planes with less are not worth a copy each */
 #define ROW_MIN 128u            /* bytes: the engine takes a cache line at a time */
 #define STRIDE_MAX 0xffffu      /* bytes: what descriptors of copies of several rows have room for on every DSP */
@@ -41,10 +41,8 @@ void htp_stream_operand(struct htp_stream_plan *p, uint32_t k, const struct htp_
     p->step[k] = v->nb[1];
 }
 
-/* of operand k, in a row or segment */
-static uint32_t unit_bytes(const struct htp_stream_plan *p, uint32_t k) {
-    return (p->segments > 1 ? p->segment : p->view[k].ne[0]) * htp_type_bytes(p->view[k].type);
-}
+/* one row of the operand for all rows of a block */
+static bool is_shared(const struct htp_stream_plan *p, uint32_t k) { return p->view[k].nb[1] == 0 && p->ne[1] > 1; }
 
 /* same element in the same place, in all dimensions of the rows */
 static bool is_same(const struct htp_view *a, const struct htp_view *b) {
@@ -54,14 +52,19 @@ static bool is_same(const struct htp_view *a, const struct htp_view *b) {
     return same;
 }
 
-/* Whether blocks can be told as one rectangle an operand; sets pitch. */
+/* Whether blocks can be told as one rectangle an operand; sets row_bytes and pitch. */
 static bool set_pitches(struct htp_stream_plan *p) {
     for (uint32_t k = 0; k < p->operands; k++) {
-        const struct htp_view *const v = &p->view[k];
-        if (v->ne[0] > 1 && v->nb[0] != htp_type_bytes(v->type))
+        struct htp_view *const v = &p->view[k];
+        const uint32_t size = htp_type_bytes(v->type);
+        if (v->ne[0] == 1)
+            v->nb[0] = size;
+        if (v->nb[0] != size)
             return false;
-        const uint32_t bytes = unit_bytes(p, k);
-        p->pitch[k] = bytes < ROW_MIN ? 0 : (uint32_t)htp_round_up(bytes, 128);
+        p->row_bytes[k] = (p->segments > 1 ? p->segment : v->ne[0]) * size;
+        if (p->row_bytes[k] > p->share)
+            return false;
+        p->pitch[k] = p->row_bytes[k] < ROW_MIN ? 0 : (p->row_bytes[k] + 127) & ~127u;
         /* a row is fetched before, and written after, what is computed of other rows */
         if (k > 0 && v->data != NULL && htp_views_overlap(v, &p->view[0]) &&
             (!is_same(v, &p->view[0]) || p->pitch[0] == 0 || p->pitch[k] == 0))
@@ -104,21 +107,20 @@ static void merge_planes(struct htp_stream_plan *p) {
         p->step[k] = p->view[k].nb[1];
 }
 
-/* one row of the operand for all rows of a block */
-static bool is_shared(const struct htp_stream_plan *p, uint32_t k) { return p->view[k].nb[1] == 0 && p->ne[1] > 1; }
-
 /* whether the engine needs a descriptor for every row of a block */
 static bool is_far_apart(const struct htp_stream_plan *p, uint32_t k) {
-    const uint32_t step = p->view[k].nb[1], bytes = unit_bytes(p, k);
-    return !(step == bytes && step == p->pitch[k]) && (step > STRIDE_MAX || p->pitch[k] > STRIDE_MAX);
+    const uint32_t step = p->view[k].nb[1];
+    return !(step == p->row_bytes[k] && step == p->pitch[k]) && (step > STRIDE_MAX || p->pitch[k] > STRIDE_MAX);
 }
 
-/* The number of rows or segments in a block, 0 when blocks would be too small. */
-static uint32_t block_units(const struct htp_stream_plan *p, uint64_t thread_bytes, uint32_t widest) {
-    const uint64_t part = thread_bytes >> BLOCKS_LOG2;
-    const uint32_t target = part < BLOCK_MIN ? BLOCK_MIN : part > BLOCK_MAX ? BLOCK_MAX : (uint32_t)part;
-    uint32_t units = widest >= target ? 1 : target / widest;
-    uint64_t each = 0, fixed = 0;
+/*
+ * The number of rows or segments in a block, 0 when blocks would be too small. thread_bytes: of the widest operand.
+ * No sum exceeds 32 bits, since no row is longer than VTCM.
+ */
+static uint32_t block_units(const struct htp_stream_plan *p, uint32_t thread_bytes, uint32_t widest) {
+    uint32_t target = thread_bytes / 2;
+    target = target < BLOCK_MIN ? BLOCK_MIN : target > BLOCK_MAX ? BLOCK_MAX : target;
+    uint32_t units = widest >= target ? 1 : target / widest, each = 0, fixed = 0;
     for (uint32_t k = 0; k < p->operands; k++) {
         if (p->pitch[k] == 0)
             continue;
@@ -131,13 +133,13 @@ static uint32_t block_units(const struct htp_stream_plan *p, uint64_t thread_byt
         if (p->segments == 1 && is_far_apart(p, k))
             units = 1;
     }
-    const uint64_t room = p->share / 2;
+    const uint32_t room = (uint32_t)p->share / 2;
     if (each == 0 || room < fixed + each)
         return 0;
-    if (units * each + fixed > room)
-        units = (uint32_t)((room - fixed) / each);
+    if (units * each > room - fixed)
+        units = (room - fixed) / each;
     units = htp_min_u32(units, p->segments > 1 ? p->segments : p->ne[1]);
-    return (uint64_t)units * widest < BLOCK_SHORT ? 0 : units;
+    return units * widest < BLOCK_SHORT ? 0 : units;
 }
 
 static void lay_out(struct htp_stream_plan *p) {
@@ -147,7 +149,8 @@ static void lay_out(struct htp_stream_plan *p) {
         if (p->pitch[k] == 0)
             continue;
         p->step[k] = is_shared(p, k) ? 0 : p->pitch[k];
-        p->slot_bytes += (uint32_t)htp_round_up((size_t)p->pitch[k] * (is_shared(p, k) ? 1 : p->block), AREA_BYTES);
+        const uint32_t bytes = is_shared(p, k) ? p->pitch[k] : p->pitch[k] * p->block;
+        p->slot_bytes += (bytes + AREA_BYTES - 1) & ~(AREA_BYTES - 1);
     }
 }
 
@@ -156,20 +159,26 @@ void htp_stream_plan(struct htp_stream_plan *p, const struct htp_exec *exec, uin
     if (p->folded)
         return;
     uint32_t widest = 0, units = p->ne[1] * p->ne[2] * p->ne[3] * p->segments;
+    uint64_t all = 0; /* bytes of a unit, without rows that repeat */
     for (uint32_t k = 0; k < p->operands; k++) {
-        const uint32_t bytes = unit_bytes(p, k);
+        const uint32_t bytes = (p->segments > 1 ? p->segment : p->view[k].ne[0]) * p->view[k].nb[0];
         widest = bytes > widest ? bytes : widest;
+        all += is_shared(p, k) ? 0 : bytes;
     }
+    if (all * units < WORTH_BYTES)
+        return;
     p->share = exec->vtcm_size;
     if (n_threads > 1) { /* divisions are long on the DSP */
         units /= n_threads;
         p->share = p->share / n_threads / AREA_BYTES * AREA_BYTES;
     }
-    if ((uint64_t)units * widest < WORTH_BYTES || !set_pitches(p))
+    const uint64_t bytes = (uint64_t)units * widest;
+    if (bytes < THREAD_BYTES || !set_pitches(p))
         return;
-    merge_planes(p);
+    if (p->ne[2] * p->ne[3] > 1)
+        merge_planes(p);
     p->vtcm = exec->vtcm;
-    p->block = block_units(p, (uint64_t)units * widest, widest);
+    p->block = block_units(p, bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes, widest);
     if (p->block > 0)
         lay_out(p);
 }
@@ -215,7 +224,7 @@ static void take(struct htp_stream *s, struct htp_stream_block *b, uint8_t **row
 /* ---- slots ---- */
 
 static uint32_t copied_bytes(const struct htp_stream_plan *p, uint32_t k, const struct htp_stream_block *b) {
-    return (p->segments > 1 ? b->elements : p->view[k].ne[0]) * htp_type_bytes(p->view[k].type);
+    return p->segments > 1 ? b->elements * p->view[k].nb[0] : p->row_bytes[k];
 }
 
 static void fetch(struct htp_stream *s, struct htp_stream_slot *slot) {

@@ -13,10 +13,14 @@
  *
  * A result is in memory when htp_stream_next has returned NULL.
  *
- * When a thread has less than 32 KiB of the widest operand, rows are used where they are. Double buffering needs two
- * blocks at least, and a block has to be large compared with what a copy costs before its first byte arrives (a trip of
- * the engine to its descriptor and to DDR); what small ops read, as when one token is generated, the op before has just
- * left in the L2 cache anyway. So are rows whose elements lie apart, and operands that dst overlaps without being the
+ * Small tensors are used where they are: all operands together below 512 KiB, half of an L2 cache. The op before has just
+ * left them there, and the engine, which reads through that cache, brings nothing nearer; a copy costs a trip of the
+ * engine to its descriptor and to memory before its first byte arrives, and a few hundred packets of bookkeeping an op,
+ * which is more than the whole computation when one token is generated. Also below 32 KiB of the widest operand a thread,
+ * since double buffering needs two blocks, which have to be large compared with such a trip. These limits are reasoned,
+ * not measured.
+ *
+ * So are rows whose elements lie apart, rows that repeat with a period, and operands that dst overlaps without being the
  * same rows. An operand with short rows (one number a row) is used where it is while the others pass through VTCM.
  */
 #ifndef HTP_STREAM_H
@@ -38,8 +42,9 @@ struct htp_stream_plan {
     uint32_t block; /* rows, or segments of a row; 0: operands are used where they are */
     uint32_t step[HTP_STREAM_OPERANDS]; /* from row to row of a block */
     /* not for ops */
-    struct htp_view view[HTP_STREAM_OPERANDS]; /* dimensions that repeat have stride 0; planes in a row are made one */
+    struct htp_view view[HTP_STREAM_OPERANDS]; /* dimensions that repeat have stride 0; planes that follow each other are one */
     bool folded;                               /* an operand repeats with a period of several rows */
+    uint32_t row_bytes[HTP_STREAM_OPERANDS];   /* of a row or segment */
     uint32_t pitch[HTP_STREAM_OPERANDS];       /* from row to row in VTCM; 0: this operand is used where it is */
     uint32_t area[HTP_STREAM_OPERANDS];        /* where it begins in a slot */
     uint32_t slot_bytes;

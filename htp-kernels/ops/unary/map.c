@@ -242,9 +242,13 @@ void map_run(struct htp_exec *exec, const struct map *map, const struct htp_view
     job.map = map;
     job.size = map->type == HTP_TYPE_F32 ? 4 : 2;
     plan->operands = b == NULL ? 2 : 3;
+    plan->folded = false;
     __builtin_memcpy(plan->ne, dst->ne, sizeof(plan->ne));
-    for (uint32_t k = 0; k < plan->operands; k++)
-        htp_stream_operand(plan, k, views[k]);
+    for (uint32_t k = 0; k < plan->operands; k++) { /* what htp_stream_operand does when nothing repeats */
+        plan->view[k].data = views[k]->data;
+        plan->view[k].type = map->type;
+        __builtin_memcpy(plan->view[k].nb, views[k]->nb, sizeof(plan->view[k].nb));
+    }
     merge_dimensions(&job);
     const uint32_t rows = plan->ne[1] * plan->ne[2] * plan->ne[3];
     plan->segment = SEGMENT;
@@ -256,5 +260,12 @@ void map_run(struct htp_exec *exec, const struct map *map, const struct htp_view
     n = worth < n ? (uint32_t)worth : n;
     htp_stream_plan(plan, exec, n);
     job.in_vtcm = plan->block > 0;
+    if (n == 1 && rows == 1 && !job.in_vtcm) { /* as when one token is generated: no walk */
+        uint8_t *at[OPERANDS];
+        for (uint32_t k = 0; k < plan->operands; k++)
+            at[k] = plan->view[k].data;
+        run_part(&job, at, plan->ne[0]);
+        return;
+    }
     htp_parallel(exec, n, run_units, &job);
 }
