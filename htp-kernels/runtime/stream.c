@@ -156,7 +156,7 @@ static void lay_out(struct htp_stream_plan *p) {
 
 void htp_stream_plan(struct htp_stream_plan *p, const struct htp_exec *exec, uint32_t n_threads) {
     p->block = 0;
-    if (p->folded)
+    if (p->folded || p->stay)
         return;
     uint32_t widest = 0, units = p->ne[1] * p->ne[2] * p->ne[3] * p->segments;
     uint64_t all = 0; /* bytes of a unit, without rows that repeat */

@@ -38,6 +38,7 @@ struct htp_stream_plan {
     uint32_t segments; /* parts that a row may be cut into, at multiples of `segment` elements; 1: rows are whole.
                           Above 1 no operand repeats, and rows * segments fits 32 bits */
     uint32_t segment;  /* elements, a multiple of 128 bytes */
+    bool stay; /* rows are used where they are: for kernels that read element by element, which VTCM makes slower */
     /* set by htp_stream_plan */
     uint32_t block; /* rows, or segments of a row; 0: operands are used where they are */
     uint32_t step[HTP_STREAM_OPERANDS]; /* from row to row of a block */

@@ -17,27 +17,37 @@ uint32_t binary_threads(const struct htp_exec *exec, const struct htp_view *dst)
     return worth < n ? (uint32_t)worth : n;
 }
 
+static void plan_rows(struct binary *t, const struct htp_exec *exec, uint32_t n_threads) {
+    struct htp_stream_plan *const plan = &t->plan;
+    plan->operands = 3;
+    __builtin_memcpy(plan->ne, t->dst->ne, sizeof(plan->ne));
+    plan->segments = 1;
+    plan->stay = t->segment == 0;
+    htp_stream_operand(plan, 0, t->dst);
+    htp_stream_operand(plan, 1, t->a);
+    htp_stream_operand(plan, 2, t->b);
+    htp_stream_plan(plan, exec, n_threads);
+}
+
 static void run_rows(void *arg, uint32_t thread, uint32_t n_threads) {
     const struct binary *t = arg;
-    const uint32_t *ne = t->dst->ne;
-    const uint32_t length = ne[0];
+    const uint32_t length = t->dst->ne[0], *const step = t->plan.step;
     binary_span_fn *const whole_row = t->segment == length ? t->span : NULL;
-    const struct htp_share share = htp_share_of(htp_rows(t->dst), thread, n_threads);
-    struct htp_place at = htp_place_of(ne, share.begin);
-    for (uint32_t left = share.count, count; left > 0; left -= count) {
-        struct htp_run a = htp_run_at(t->a, &at), dst = htp_run_at(t->dst, &at), b = htp_run_repeated(t->b, &at);
-        count = htp_min_u32(htp_min_u32(left, dst.rows), b.rows);
+    struct htp_stream stream;
+    htp_stream_open(&stream, &t->plan, thread, n_threads);
+    for (const struct htp_stream_block *block; (block = htp_stream_next(&stream)) != NULL;) {
+        uint8_t *dst = block->row[0];
+        const uint8_t *a = block->row[1], *b = block->row[2];
         HVX_ROLLED
-        for (uint32_t i = count; i > 0; i--) {
+        for (uint32_t i = block->rows; i > 0; i--) {
             if (whole_row != NULL)
-                whole_row(t, a.row, b.row, dst.row, length);
+                whole_row(t, a, b, dst, length);
             else
-                binary_row(t, a.row, b.row, dst.row);
-            a.row += a.step;
-            b.row += b.step;
-            dst.row += dst.step;
+                binary_row(t, a, b, dst);
+            a += step[1];
+            b += step[2];
+            dst += step[0];
         }
-        htp_place_advance(&at, ne, count);
     }
 }
 
@@ -54,7 +64,11 @@ uint32_t htp_binary(struct htp_exec *exec) {
         return binary_add_id(exec);
     if (exec->op != HTP_OP_ADD && exec->op != HTP_OP_SUB && exec->op != HTP_OP_MUL && exec->op != HTP_OP_DIV)
         return binary_fail(exec, HTP_STATUS_UNSUPPORTED, exec->op);
-    struct binary t = {.a = exec->src[0], .b = exec->src[1], .dst = exec->dst, .op = exec->op};
+    struct binary t; /* every member that is used is set below */
+    t.a = exec->src[0];
+    t.b = exec->src[1];
+    t.dst = exec->dst;
+    t.op = exec->op;
     if (!binary_types_fit(t.a, t.b, t.dst))
         return binary_fail(exec, HTP_STATUS_UNSUPPORTED, 8);
     for (uint32_t i = 0; i < HTP_MAX_DIMS; i++) {
@@ -63,7 +77,10 @@ uint32_t htp_binary(struct htp_exec *exec) {
     }
     if (htp_rows(t.dst) == 0 || t.dst->ne[0] == 0)
         return HTP_STATUS_OK;
-    binary_choose(&t);
-    htp_parallel(exec, binary_threads(exec, t.dst), run_rows, &t);
+    const uint32_t n = binary_threads(exec, t.dst);
+    binary_set_segment(&t);
+    plan_rows(&t, exec, n);
+    binary_choose(&t, htp_stream_moves(&t.plan, 0) && htp_stream_moves(&t.plan, 1));
+    htp_parallel(exec, n, run_rows, &t);
     return HTP_STATUS_OK;
 }

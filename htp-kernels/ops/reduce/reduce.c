@@ -6,6 +6,7 @@
  */
 #include "hvx/sum.h"
 #include "ops/reduce/reduce.h"
+#include "runtime/stream.h"
 
 #define THREAD_BYTES (16u << 10) /* a thread more is worth waking for this much of src */
 
@@ -26,42 +27,56 @@ static void sum_row(const struct reduce *t, const uint8_t *src, uint8_t *dst) {
     reduce_store_word(dst, hvx_sum_qf32(sum));
 }
 
-static reduce_row_fn *choose_row(uint32_t op, const struct htp_view *src) {
+/* aligned: rows are handed over at vector boundaries */
+static reduce_row_fn *choose_row(uint32_t op, const struct htp_view *src, bool aligned) {
     if (op == HTP_OP_ARGMAX)
         return reduce_argmax_row;
     if (op == HTP_OP_CUMSUM)
         return reduce_cumsum_row;
-    return src->nb[0] == 4 && htp_rows_aligned(src) ? sum_aligned_row : sum_row;
+    return src->nb[0] == 4 && aligned ? sum_aligned_row : sum_row;
 }
 
 struct work {
     struct reduce rows;
     reduce_row_fn *run;
-    uint32_t dst_dim; /* of dst: where row r + 1 is next to row r */
+    struct htp_stream_plan plan; /* of dst and src */
 };
 
 static void run_rows(void *arg, uint32_t thread, uint32_t n_threads) {
     const struct work *w = arg;
     const struct reduce *t = &w->rows;
     reduce_row_fn *const run = w->run;
-    const uint32_t *ne = t->src->ne;
-    const struct htp_share share = htp_share_of(htp_rows(t->src), thread, n_threads);
-    struct htp_place at = htp_place_of(ne, share.begin);
-    for (uint32_t left = share.count, count; left > 0; left -= count) {
-        struct htp_run src = htp_run_at(t->src, &at), dst = htp_run_at(t->dst, &at);
-        if (w->dst_dim == 0) {
-            dst.row = t->dst->data + (size_t)at.i1 * t->dst->nb[0];
-            dst.step = t->dst->nb[0];
-        }
-        count = htp_min_u32(left, src.rows);
+    const uint32_t *const step = w->plan.step;
+    struct htp_stream stream;
+    htp_stream_open(&stream, &w->plan, thread, n_threads);
+    for (const struct htp_stream_block *block; (block = htp_stream_next(&stream)) != NULL;) {
+        uint8_t *dst = block->row[0];
+        const uint8_t *src = block->row[1];
         HVX_ROLLED
-        for (uint32_t i = count; i > 0; i--) {
-            run(t, src.row, dst.row);
-            src.row += src.step;
-            dst.row += dst.step;
+        for (uint32_t i = block->rows; i > 0; i--) {
+            run(t, src, dst);
+            src += step[1];
+            dst += step[0];
         }
-        htp_place_advance(&at, ne, count);
     }
+}
+
+static void plan_rows(struct work *w, const struct htp_exec *exec, uint32_t n_threads) {
+    struct htp_stream_plan *const plan = &w->plan;
+    const struct htp_view *const src = w->rows.src;
+    struct htp_view dst = *w->rows.dst;
+    if (exec->op == HTP_OP_ARGMAX) { /* a row of results: each is a row of one */
+        dst.ne[1] = dst.ne[0];
+        dst.nb[1] = dst.nb[0];
+        dst.ne[0] = 1;
+    }
+    plan->operands = 2;
+    __builtin_memcpy(plan->ne, src->ne, sizeof(plan->ne));
+    plan->segments = 1;
+    plan->stay = src->nb[0] != 4 || src->ne[0] == 0;
+    htp_stream_operand(plan, 0, &dst);
+    htp_stream_operand(plan, 1, src);
+    htp_stream_plan(plan, exec, n_threads);
 }
 
 static uint32_t fail(struct htp_exec *exec, uint32_t status, uint32_t detail) {
@@ -94,11 +109,13 @@ uint32_t htp_reduce(struct htp_exec *exec) {
     const uint32_t rows = htp_rows(src);
     if (rows == 0 || (op == HTP_OP_CUMSUM && src->ne[0] == 0))
         return HTP_STATUS_OK;
-    struct work w = {.rows = {.src = src, .dst = dst, .length = src->ne[0]}, .dst_dim = argmax ? 0 : 1};
-    w.run = choose_row(op, src);
+    struct work w; /* every member that is used is set below */
+    w.rows = (struct reduce){.src = src, .dst = dst, .length = src->ne[0]};
     const uint64_t worth = (uint64_t)rows * src->ne[0] * 4 / THREAD_BYTES + 1;
     uint32_t n = htp_min_u32(exec->n_threads, rows);
     n = worth < n ? (uint32_t)worth : n;
+    plan_rows(&w, exec, n);
+    w.run = choose_row(op, src, htp_stream_moves(&w.plan, 1) || htp_rows_aligned(src));
     htp_parallel(exec, n, run_rows, &w);
     return HTP_STATUS_OK;
 }

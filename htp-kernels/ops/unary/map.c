@@ -242,7 +242,7 @@ void map_run(struct htp_exec *exec, const struct map *map, const struct htp_view
     job.map = map;
     job.size = map->type == HTP_TYPE_F32 ? 4 : 2;
     plan->operands = b == NULL ? 2 : 3;
-    plan->folded = false;
+    plan->folded = plan->stay = false;
     __builtin_memcpy(plan->ne, dst->ne, sizeof(plan->ne));
     for (uint32_t k = 0; k < plan->operands; k++) { /* what htp_stream_operand does when nothing repeats */
         plan->view[k].data = views[k]->data;
