@@ -44,6 +44,30 @@ static inline void htp_place_advance(struct htp_place *at, const uint32_t *ne, u
     at->i3++;
 }
 
+/* Rows of a tensor at equal distances. */
+struct htp_run {
+    uint8_t *row;  /* the first */
+    uint32_t step; /* bytes from row to row */
+    uint32_t rows; /* how many there are */
+};
+
+static inline struct htp_run htp_run_at(const struct htp_view *v, const struct htp_place *at) {
+    return (struct htp_run){htp_row(v, at->i1, at->i2, at->i3), v->nb[1], v->ne[1] - at->i1};
+}
+
+/* The same of a tensor that repeats to the shape of the one that `at` is a row of; NULL: none, any number of rows. */
+static inline struct htp_run htp_run_repeated(const struct htp_view *v, const struct htp_place *at) {
+    if (v == NULL)
+        return (struct htp_run){.rows = UINT32_MAX};
+    const struct htp_place own = {at->i1 % v->ne[1], at->i2 % v->ne[2], at->i3 % v->ne[3]};
+    struct htp_run run = htp_run_at(v, &own);
+    if (v->ne[1] == 1) {
+        run.step = 0;
+        run.rows = UINT32_MAX;
+    }
+    return run;
+}
+
 /* Whether every row starts at a multiple of 128 bytes. */
 static inline bool htp_rows_aligned(const struct htp_view *t) {
     uintptr_t bits = (uintptr_t)t->data;

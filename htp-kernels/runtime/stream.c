@@ -1,10 +1,9 @@
-/* The walk over rows of runtime/stream.h: what a block is, and the two slots of VTCM that blocks pass through. */
+/* runtime/stream.h: what a block is, and the two slots of VTCM that blocks pass through. */
 #include "runtime/stream.h"
 
 #include "hvx/compiler.h"
 #include "runtime/types.h"
 
-#define WORTH_BYTES (512u << 10) /* of all operands, see stream.h */
 #define THREAD_BYTES (32u << 10)  /* of the widest operand, see stream.h */
 #define BLOCK_MIN (16u << 10)   /* bytes of the widest operand; half a thread's share between these limits */
 #define BLOCK_MAX (64u << 10)   /* more makes the first fetch and the last write longer, beside which nothing runs */
@@ -15,30 +14,23 @@
 
 /* ---- plan ---- */
 
-/* Field by field: of a whole view compilers make a call of memcpy. */
+void htp_stream_begin(struct htp_stream_plan *p, uint32_t operands, const uint32_t *shape) {
+    p->operands = operands;
+    p->segments = 1;
+    p->has_period = false;
+    for (uint32_t i = 0; i < HTP_MAX_DIMS; i++)
+        p->ne[i] = shape[i];
+}
+
 void htp_stream_operand(struct htp_stream_plan *p, uint32_t k, const struct htp_view *view) {
     struct htp_view *const v = &p->view[k];
-    if (k == 0)
-        p->folded = false;
-    v->data = NULL;
-    v->type = HTP_TYPE_F32;
-    v->layout = HTP_LAYOUT_ROWS;
-    v->ne[0] = 1;
-    v->nb[0] = 4;
-    if (view != NULL) {
-        v->data = view->data;
-        v->type = view->type;
-        v->ne[0] = view->ne[0];
-        v->nb[0] = view->nb[0];
-    }
-    HVX_UNROLL
+    *v = *view;
     for (uint32_t i = 1; i < HTP_MAX_DIMS; i++) {
-        v->ne[i] = view == NULL ? 1 : view->ne[i];
-        const bool whole = v->ne[i] == p->ne[i];
-        v->nb[i] = view == NULL || (v->ne[i] == 1 && !whole) ? 0 : view->nb[i];
-        p->folded |= v->ne[i] != 1 && !whole;
+        if (v->ne[i] == p->ne[i])
+            continue;
+        p->has_period |= v->ne[i] != 1;
+        v->nb[i] = 0;
     }
-    p->step[k] = v->nb[1];
 }
 
 /* one row of the operand for all rows of a block */
@@ -66,7 +58,7 @@ static bool set_pitches(struct htp_stream_plan *p) {
             return false;
         p->pitch[k] = p->row_bytes[k] < ROW_MIN ? 0 : (p->row_bytes[k] + 127) & ~127u;
         /* a row is fetched before, and written after, what is computed of other rows */
-        if (k > 0 && v->data != NULL && htp_views_overlap(v, &p->view[0]) &&
+        if (k > 0 && htp_views_overlap(v, &p->view[0]) &&
             (!is_same(v, &p->view[0]) || p->pitch[0] == 0 || p->pitch[k] == 0))
             return false;
     }
@@ -103,8 +95,6 @@ static void merge_planes(struct htp_stream_plan *p) {
         p->ne[last] = p->ne[i];
         p->ne[i] = 1;
     }
-    for (uint32_t k = 0; k < p->operands; k++)
-        p->step[k] = p->view[k].nb[1];
 }
 
 /* whether the engine needs a descriptor for every row of a block */
@@ -146,6 +136,7 @@ static void lay_out(struct htp_stream_plan *p) {
     p->slot_bytes = 0;
     for (uint32_t k = 0; k < p->operands; k++) {
         p->area[k] = p->slot_bytes;
+        p->step[k] = p->view[k].nb[1];
         if (p->pitch[k] == 0)
             continue;
         p->step[k] = is_shared(p, k) ? 0 : p->pitch[k];
@@ -154,57 +145,47 @@ static void lay_out(struct htp_stream_plan *p) {
     }
 }
 
-void htp_stream_plan(struct htp_stream_plan *p, const struct htp_exec *exec, uint32_t n_threads) {
-    p->block = 0;
-    if (p->folded || p->stay)
-        return;
+bool htp_stream_plan(struct htp_stream_plan *p, const struct htp_exec *exec, uint32_t n_threads) {
     uint32_t widest = 0, units = p->ne[1] * p->ne[2] * p->ne[3] * p->segments;
-    uint64_t all = 0; /* bytes of a unit, without rows that repeat */
-    for (uint32_t k = 0; k < p->operands; k++) {
-        const uint32_t bytes = (p->segments > 1 ? p->segment : p->view[k].ne[0]) * p->view[k].nb[0];
-        widest = bytes > widest ? bytes : widest;
-        all += is_shared(p, k) ? 0 : bytes;
-    }
-    if (all * units < WORTH_BYTES)
-        return;
     p->share = exec->vtcm_size;
     if (n_threads > 1) { /* divisions are long on the DSP */
         units /= n_threads;
         p->share = p->share / n_threads / AREA_BYTES * AREA_BYTES;
     }
+    if (p->has_period || !set_pitches(p))
+        return false;
+    for (uint32_t k = 0; k < p->operands; k++)
+        widest = p->row_bytes[k] > widest ? p->row_bytes[k] : widest;
     const uint64_t bytes = (uint64_t)units * widest;
-    if (bytes < THREAD_BYTES || !set_pitches(p))
-        return;
+    if (bytes < THREAD_BYTES)
+        return false;
     if (p->ne[2] * p->ne[3] > 1)
         merge_planes(p);
     p->vtcm = exec->vtcm;
     p->block = block_units(p, bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes, widest);
-    if (p->block > 0)
-        lay_out(p);
+    if (p->block == 0)
+        return false;
+    lay_out(p);
+    return true;
 }
 
 /* ---- walk ---- */
 
-/* The row of a tensor that repeats, and how many follow before it starts again. */
-static uint8_t *folded_row(const struct htp_stream_plan *p, uint32_t k, const struct htp_place *at, uint32_t *rows) {
-    const struct htp_view *const v = &p->view[k];
-    const uint32_t i1 = at->i1 % v->ne[1];
-    if (v->ne[1] > 1)
-        *rows = htp_min_u32(*rows, v->ne[1] - i1);
-    return htp_row(v, i1, at->i2 % v->ne[2], at->i3 % v->ne[3]);
-}
-
-/* What comes next, where it is: as much as fits a block, or lies at equal distances. */
-static void take(struct htp_stream *s, struct htp_stream_block *b, uint8_t **row) {
+/* What comes next, as much as fits a block: where its rows belong. */
+static void take(struct htp_stream *s, struct htp_stream_slot *slot) {
     const struct htp_stream_plan *const p = s->plan;
-    uint32_t count = p->block > 0 ? htp_min_u32(s->left, p->block) : s->left;
+    struct htp_stream_block *const b = &slot->block;
+    uint32_t count = htp_min_u32(s->left, p->block);
     b->rows = 1;
     b->elements = p->ne[0];
+    HVX_ROLLED
+    for (uint32_t k = 0; k < p->operands; k++)
+        slot->home[k] = htp_row(&p->view[k], s->at.i1, s->at.i2, s->at.i3);
     if (p->segments > 1) {
         const uint32_t rest = p->segments - s->at_segment, i0 = s->at_segment * p->segment;
         HVX_ROLLED
         for (uint32_t k = 0; k < p->operands; k++)
-            row[k] = htp_row(&p->view[k], s->at.i1, s->at.i2, s->at.i3) + (size_t)i0 * p->view[k].nb[0];
+            slot->home[k] += (size_t)i0 * p->view[k].nb[0];
         count = htp_min_u32(count, rest);
         b->elements = count == rest ? p->ne[0] - i0 : count * p->segment;
         s->at_segment = count == rest ? 0 : s->at_segment + count;
@@ -212,9 +193,6 @@ static void take(struct htp_stream *s, struct htp_stream_block *b, uint8_t **row
             htp_place_advance(&s->at, p->ne, 1);
     } else {
         count = htp_min_u32(count, p->ne[1] - s->at.i1);
-        HVX_ROLLED
-        for (uint32_t k = 0; k < p->operands; k++)
-            row[k] = p->folded ? folded_row(p, k, &s->at, &count) : htp_row(&p->view[k], s->at.i1, s->at.i2, s->at.i3);
         b->rows = count;
         htp_place_advance(&s->at, p->ne, count);
     }
@@ -232,7 +210,7 @@ static void fetch(struct htp_stream *s, struct htp_stream_slot *slot) {
     slot->block.rows = 0;
     if (s->left == 0)
         return;
-    take(s, &slot->block, slot->home);
+    take(s, slot);
     HVX_ROLLED
     for (uint32_t k = 0; k < p->operands; k++) {
         uint8_t *const home = slot->home[k];
@@ -257,27 +235,6 @@ static void write_back(struct htp_stream *s, const struct htp_stream_slot *slot)
                      copied_bytes(p, 0, &slot->block), slot->block.rows);
 }
 
-/*
- * Copies are complete in the order in which they were asked for. Of a slot that is: the write of the block before, then
- * the fetch; so who waits for the fetch knows that the slot's dst is free as well.
- */
-static const struct htp_stream_block *next_block(struct htp_stream *s) {
-    if (s->busy) {
-        write_back(s, &s->slot[s->current]);
-        fetch(s, &s->slot[s->current]);
-        s->current ^= 1;
-    }
-    const struct htp_stream_slot *const slot = &s->slot[s->current];
-    s->busy = slot->block.rows > 0;
-    if (!s->busy) {
-        htp_dma_wait_all(&s->dma);
-        return NULL;
-    }
-    while ((int32_t)(slot->fetched - s->dma.done) > 0)
-        htp_dma_wait(&s->dma);
-    return &slot->block;
-}
-
 /* ---- runtime/stream.h ---- */
 
 void htp_stream_open(struct htp_stream *s, const struct htp_stream_plan *p, uint32_t thread, uint32_t n_threads) {
@@ -287,8 +244,6 @@ void htp_stream_open(struct htp_stream *s, const struct htp_stream_plan *p, uint
     s->at = htp_place_of(p->ne, row);
     s->at_segment = share.begin - row * p->segments;
     s->left = share.count;
-    if (p->block == 0)
-        return;
     s->current = 0;
     s->busy = false;
     htp_dma_init(&s->dma);
@@ -303,12 +258,23 @@ void htp_stream_open(struct htp_stream *s, const struct htp_stream_plan *p, uint
     }
 }
 
+/*
+ * Copies are complete in the order in which they were asked for. Of a slot that is: the write of the block before, then
+ * the fetch; so who waits for the fetch knows that the slot's dst is free as well.
+ */
 const struct htp_stream_block *htp_stream_next(struct htp_stream *s) {
-    if (s->plan->block > 0)
-        return next_block(s);
-    if (s->left == 0)
+    if (s->busy) {
+        write_back(s, &s->slot[s->current]);
+        fetch(s, &s->slot[s->current]);
+        s->current ^= 1;
+    }
+    const struct htp_stream_slot *const slot = &s->slot[s->current];
+    s->busy = slot->block.rows > 0;
+    if (!s->busy) {
+        htp_dma_wait_all(&s->dma);
         return NULL;
-    struct htp_stream_block *const block = &s->slot[0].block;
-    take(s, block, block->row);
-    return block;
+    }
+    while ((int32_t)(slot->fetched - s->dma.done) > 0)
+        htp_dma_wait(&s->dma);
+    return &slot->block;
 }

@@ -48,13 +48,8 @@ static void run_rows(void *arg, uint32_t thread, uint32_t n_threads) {
 uint32_t binary_add_id(struct htp_exec *exec) {
     if (exec->n_src < 3 || exec->src[2] == NULL)
         return binary_fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
-    struct add_id t; /* every member that is used is set below */
-    t.ids = exec->src[2];
-    t.bad = NO_PLACE;
-    t.rows.a = exec->src[0];
-    t.rows.b = exec->src[1];
-    t.rows.dst = exec->dst;
-    t.rows.op = HTP_OP_ADD;
+    struct add_id t = {.ids = exec->src[2], .bad = NO_PLACE};
+    t.rows = (struct binary){.a = exec->src[0], .b = exec->src[1], .dst = exec->dst, .op = HTP_OP_ADD};
     const struct htp_view *const a = t.rows.a, *const b = t.rows.b, *const dst = t.rows.dst;
     if (a->type != HTP_TYPE_F32 || b->type != HTP_TYPE_F32 || dst->type != HTP_TYPE_F32 ||
         t.ids->type != HTP_TYPE_I32 || t.ids->layout != HTP_LAYOUT_ROWS)
@@ -70,8 +65,7 @@ uint32_t binary_add_id(struct htp_exec *exec) {
         return HTP_STATUS_OK;
     if (b->ne[1] == 0)
         return binary_fail(exec, HTP_STATUS_BAD_INDEX, 0);
-    binary_set_segment(&t.rows);
-    binary_choose(&t.rows, false);
+    binary_choose(&t.rows);
     htp_parallel(exec, binary_threads(exec, dst), run_rows, &t);
     const uint32_t bad = atomic_load(&t.bad);
     return bad == NO_PLACE ? HTP_STATUS_OK : binary_fail(exec, HTP_STATUS_BAD_INDEX, bad);

@@ -2,7 +2,7 @@
 #ifndef OPS_BINARY_H
 #define OPS_BINARY_H
 
-#include "runtime/stream.h"
+#include "runtime/rows.h"
 
 #define BINARY_THREAD_BYTES (16u << 10) /* a thread more is worth waking for this much of dst */
 
@@ -16,15 +16,14 @@ struct binary {
     uint32_t op;      /* HTP_OP_ADD, SUB, MUL, DIV */
     uint32_t segment; /* elements of b's row, or of a when b has but one; 0: rows are fetched element by element */
     binary_span_fn *span;
-    struct htp_stream_plan plan; /* of dst, a, b; not of ADD_ID */
 };
 
 /* Whether there are kernels for these types. */
 bool binary_types_fit(const struct htp_view *a, const struct htp_view *b, const struct htp_view *dst);
-/* Fills in segment. */
-void binary_set_segment(struct binary *t);
-/* Fills in span, for rows in VTCM or for rows where they are. */
-void binary_choose(struct binary *t, bool in_vtcm);
+/* Fills in segment and span. */
+void binary_choose(struct binary *t);
+/* Fills in span anew, for rows at vector boundaries in memory of their own; segment is not 0. */
+void binary_choose_in_vtcm(struct binary *t);
 /* One row of dst. */
 void binary_row(const struct binary *t, const uint8_t *a, const uint8_t *b, uint8_t *dst);
 /* How many threads are worth it for so many rows. */

@@ -301,11 +301,9 @@ static bool same_memory(const struct htp_view *a, const struct htp_view *b) {
 }
 
 /* f32, rows side by side */
-static uint32_t place_of(const struct binary *t, bool one, bool in_vtcm) {
-    const bool b_stays = one || t->segment % HVX_WORDS == 0 || t->segment == t->dst->ne[0]; /* on boundaries */
-    if (in_vtcm)
-        return b_stays ? APART : ANY;
-    const bool b_aligned = one || (b_stays && htp_rows_aligned(t->b));
+static uint32_t place_of(const struct binary *t, bool one) {
+    const bool b_aligned = one || (htp_rows_aligned(t->b) && t->segment % HVX_WORDS == 0) ||
+                           (htp_rows_aligned(t->b) && t->segment == t->dst->ne[0]);
     if (!htp_rows_aligned(t->a) || !htp_rows_aligned(t->dst) || !b_aligned || htp_views_overlap(t->b, t->dst))
         return ANY;
     if (same_memory(t->a, t->dst))
@@ -313,21 +311,25 @@ static uint32_t place_of(const struct binary *t, bool one, bool in_vtcm) {
     return htp_views_overlap(t->a, t->dst) ? ANY : APART;
 }
 
-void binary_set_segment(struct binary *t) {
+void binary_choose(struct binary *t) {
     const uint32_t length = t->dst->ne[0], b_length = t->b->ne[0];
-    const bool one = b_length == 1;
+    bool one = b_length == 1;
     t->segment = one ? length : b_length;
     const bool b_fits = one || (side_by_side(t->b) && (b_length == length || b_length >= SEGMENT_MIN));
-    if (!side_by_side(t->a) || !side_by_side(t->dst) || !b_fits)
+    if (!side_by_side(t->a) || !side_by_side(t->dst) || !b_fits) {
         t->segment = 0;
-}
-
-void binary_choose(struct binary *t, bool in_vtcm) {
-    const bool one = t->b->ne[0] == 1 && t->segment > 0;
+        one = false;
+    }
     if (t->dst->type == HTP_TYPE_F32 && t->a->type == HTP_TYPE_F32)
-        t->span = find_f32(t->op, one, t->segment == 0 ? ANY : place_of(t, one, in_vtcm));
+        t->span = find_f32(t->op, one, t->segment == 0 ? ANY : place_of(t, one));
     else if (t->a->type == HTP_TYPE_F16 && t->b->type == HTP_TYPE_F16)
         t->span = one ? f16_one : f16_all;
     else
         t->span = one ? types_one : types_all;
+}
+
+void binary_choose_in_vtcm(struct binary *t) {
+    const bool one = t->b->ne[0] == 1;
+    if (t->a->type == HTP_TYPE_F32) /* parts of rows begin where those of b end */
+        t->span = find_f32(t->op, one, t->segment == t->dst->ne[0] || t->segment % HVX_WORDS == 0 ? APART : ANY);
 }

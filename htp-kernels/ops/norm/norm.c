@@ -34,7 +34,6 @@ struct norm {
     uint32_t op, length;
     float eps, inverse_length, inverse_eps;
     row_fn *run;
-    struct htp_stream_plan plan; /* of dst, src, weight, addend */
 };
 
 /* in all lanes */
@@ -202,23 +201,23 @@ static void strided_row(const struct norm *t, const uint8_t *x_row, const uint8_
     }
 }
 
-/* after plan_rows */
-static void choose_row(struct norm *t) {
+/* in_vtcm: rows are handed over at vector boundaries, in memory of their own */
+static void choose_row(struct norm *t, bool in_vtcm) {
     static row_fn *const rows[2][2][MAX_FORMS] = {
         {{rms_0_any, rms_1_any, rms_2_any}, {rms_0_fast, rms_1_fast, rms_2_fast}},
         {{norm_0_any, norm_1_any, norm_2_any}, {norm_0_fast, norm_1_fast, norm_2_fast}},
     };
     const struct htp_view *const views[] = {t->dst, t->src, t->weight, t->addend};
-    bool fast = true;
+    bool fast = true, contiguous = true;
     uint32_t form = 0;
     for (uint32_t i = 0; i < 4; i++) {
         if (views[i] == NULL)
             continue;
-        fast = fast && (htp_stream_moves(&t->plan, i) ||
-                        (htp_rows_aligned(views[i]) && (i == 0 || !htp_views_overlap(views[i], t->dst))));
+        fast = fast && (in_vtcm || (htp_rows_aligned(views[i]) && (i == 0 || !htp_views_overlap(views[i], t->dst))));
+        contiguous = contiguous && views[i]->nb[0] == 4 && views[i]->ne[0] == t->length;
         form += i >= 2;
     }
-    if (t->plan.stay)
+    if (!contiguous)
         t->run = strided_row;
     else if (t->op == HTP_OP_L2_NORM)
         t->run = fast ? l2_fast : l2_any;
@@ -226,27 +225,42 @@ static void choose_row(struct norm *t) {
         t->run = rows[t->op == HTP_OP_NORM][fast][form];
 }
 
-static void plan_rows(struct norm *t, const struct htp_exec *exec, uint32_t n_threads) {
-    const struct htp_view *const views[] = {t->dst, t->src, t->weight, t->addend};
-    struct htp_stream_plan *const plan = &t->plan;
-    plan->operands = t->addend != NULL ? 4 : t->weight != NULL ? 3 : 2;
-    __builtin_memcpy(plan->ne, t->src->ne, sizeof(plan->ne));
-    plan->segments = 1;
-    plan->stay = false;
-    for (uint32_t k = 0; k < plan->operands; k++) {
-        htp_stream_operand(plan, k, views[k]);
-        plan->stay |= views[k]->nb[0] != 4 || views[k]->ne[0] != t->length;
-    }
-    htp_stream_plan(plan, exec, n_threads);
-}
-
 static void run_rows(void *arg, uint32_t thread, uint32_t n_threads) {
     const struct norm *t = arg;
     row_fn *const run = t->run;
-    const uint32_t *const step = t->plan.step, operands = t->plan.operands;
+    const struct htp_share share = htp_share_of(htp_rows(t->src), thread, n_threads);
+    struct htp_place at = htp_place_of(t->src->ne, share.begin);
+    for (uint32_t left = share.count, count; left > 0; left -= count) {
+        struct htp_run x = htp_run_at(t->src, &at), dst = htp_run_at(t->dst, &at);
+        struct htp_run weight = htp_run_repeated(t->weight, &at), addend = htp_run_repeated(t->addend, &at);
+        count = htp_min_u32(htp_min_u32(left, x.rows), htp_min_u32(weight.rows, addend.rows));
+        HVX_ROLLED
+        for (uint32_t i = count; i > 0; i--) {
+            run(t, x.row, weight.row, addend.row, dst.row);
+            x.row += x.step;
+            weight.row += weight.step;
+            addend.row += addend.step;
+            dst.row += dst.step;
+        }
+        htp_place_advance(&at, t->src->ne, count);
+    }
+}
+
+/* ---- rows in VTCM ---- */
+
+struct moved_norm {
+    struct norm rows;
+    struct htp_stream_plan plan; /* of dst, src, weight, addend */
+};
+
+static void run_blocks(void *arg, uint32_t thread, uint32_t n_threads) {
+    const struct moved_norm *m = arg;
+    const struct norm *t = &m->rows;
+    row_fn *const run = t->run;
+    const uint32_t *const step = m->plan.step, operands = m->plan.operands;
     const uint32_t weight_step = operands > 2 ? step[2] : 0, addend_step = operands > 3 ? step[3] : 0;
     struct htp_stream stream;
-    htp_stream_open(&stream, &t->plan, thread, n_threads);
+    htp_stream_open(&stream, &m->plan, thread, n_threads);
     for (const struct htp_stream_block *block; (block = htp_stream_next(&stream)) != NULL;) {
         uint8_t *dst = block->row[0];
         const uint8_t *x = block->row[1], *weight = operands > 2 ? block->row[2] : NULL;
@@ -261,6 +275,25 @@ static void run_rows(void *arg, uint32_t thread, uint32_t n_threads) {
         }
     }
 }
+
+/* False, and nothing is done, when rows have to be used where they are. */
+static HVX_NOINLINE bool run_in_vtcm(struct htp_exec *exec, const struct norm *t, uint32_t n_threads) {
+    const struct htp_view *const views[] = {t->dst, t->src, t->weight, t->addend};
+    struct moved_norm m = {.rows = *t};
+    htp_stream_begin(&m.plan, t->addend != NULL ? 4 : t->weight != NULL ? 3 : 2, t->src->ne);
+    for (uint32_t k = 0; k < m.plan.operands; k++) {
+        if (views[k]->ne[0] != t->length) /* read element by element */
+            return false;
+        htp_stream_operand(&m.plan, k, views[k]);
+    }
+    if (!htp_stream_plan(&m.plan, exec, n_threads))
+        return false;
+    choose_row(&m.rows, true);
+    htp_parallel(exec, n_threads, run_blocks, &m);
+    return true;
+}
+
+/* ---- the whole ---- */
 
 static uint32_t fail(struct htp_exec *exec, uint32_t status, uint32_t detail) {
     exec->detail = detail;
@@ -280,10 +313,7 @@ uint32_t htp_norm(struct htp_exec *exec) {
         return fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
     if (exec->op != HTP_OP_RMS_NORM && exec->op != HTP_OP_NORM && exec->op != HTP_OP_L2_NORM)
         return fail(exec, HTP_STATUS_UNSUPPORTED, exec->op);
-    struct norm t; /* every member that is used is set below */
-    t.src = exec->src[0];
-    t.dst = exec->dst;
-    t.op = exec->op;
+    struct norm t = {.src = exec->src[0], .dst = exec->dst, .op = exec->op};
     t.weight = optional(exec, 1);
     t.addend = optional(exec, 2);
     if ((t.weight == NULL && t.addend != NULL) || (t.weight != NULL && t.op == HTP_OP_L2_NORM))
@@ -311,11 +341,12 @@ uint32_t htp_norm(struct htp_exec *exec) {
     t.eps = params.eps;
     t.inverse_eps = 1.0f / params.eps;
     t.inverse_length = 1.0f / (float)t.length;
-    const uint64_t worth = (uint64_t)rows * t.length * 4 / THREAD_BYTES + 1;
+    const uint64_t bytes = (uint64_t)rows * t.length * 4, worth = bytes / THREAD_BYTES + 1;
     uint32_t n = htp_min_u32(exec->n_threads, rows);
     n = worth < n ? (uint32_t)worth : n;
-    plan_rows(&t, exec, n);
-    choose_row(&t);
+    if (htp_stream_is_worth(2 * bytes) && run_in_vtcm(exec, &t, n))
+        return HTP_STATUS_OK;
+    choose_row(&t, false);
     htp_parallel(exec, n, run_rows, &t);
     return HTP_STATUS_OK;
 }

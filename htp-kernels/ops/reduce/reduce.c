@@ -39,16 +39,48 @@ static reduce_row_fn *choose_row(uint32_t op, const struct htp_view *src, bool a
 struct work {
     struct reduce rows;
     reduce_row_fn *run;
-    struct htp_stream_plan plan; /* of dst and src */
+    uint32_t dst_dim; /* of dst: where row r + 1 is next to row r */
 };
 
 static void run_rows(void *arg, uint32_t thread, uint32_t n_threads) {
     const struct work *w = arg;
     const struct reduce *t = &w->rows;
     reduce_row_fn *const run = w->run;
-    const uint32_t *const step = w->plan.step;
+    const uint32_t *ne = t->src->ne;
+    const struct htp_share share = htp_share_of(htp_rows(t->src), thread, n_threads);
+    struct htp_place at = htp_place_of(ne, share.begin);
+    for (uint32_t left = share.count, count; left > 0; left -= count) {
+        struct htp_run src = htp_run_at(t->src, &at), dst = htp_run_at(t->dst, &at);
+        if (w->dst_dim == 0) {
+            dst.row = t->dst->data + (size_t)at.i1 * t->dst->nb[0];
+            dst.step = t->dst->nb[0];
+        }
+        count = htp_min_u32(left, src.rows);
+        HVX_ROLLED
+        for (uint32_t i = count; i > 0; i--) {
+            run(t, src.row, dst.row);
+            src.row += src.step;
+            dst.row += dst.step;
+        }
+        htp_place_advance(&at, ne, count);
+    }
+}
+
+/* ---- rows in VTCM ---- */
+
+struct moved_work {
+    struct reduce rows;
+    reduce_row_fn *run;
+    struct htp_stream_plan plan; /* of dst and src */
+};
+
+static void run_blocks(void *arg, uint32_t thread, uint32_t n_threads) {
+    const struct moved_work *m = arg;
+    const struct reduce *t = &m->rows;
+    reduce_row_fn *const run = m->run;
+    const uint32_t *const step = m->plan.step;
     struct htp_stream stream;
-    htp_stream_open(&stream, &w->plan, thread, n_threads);
+    htp_stream_open(&stream, &m->plan, thread, n_threads);
     for (const struct htp_stream_block *block; (block = htp_stream_next(&stream)) != NULL;) {
         uint8_t *dst = block->row[0];
         const uint8_t *src = block->row[1];
@@ -61,23 +93,25 @@ static void run_rows(void *arg, uint32_t thread, uint32_t n_threads) {
     }
 }
 
-static void plan_rows(struct work *w, const struct htp_exec *exec, uint32_t n_threads) {
-    struct htp_stream_plan *const plan = &w->plan;
-    const struct htp_view *const src = w->rows.src;
-    struct htp_view dst = *w->rows.dst;
-    if (exec->op == HTP_OP_ARGMAX) { /* a row of results: each is a row of one */
+/* False, and nothing is done, when rows have to be used where they are. */
+static HVX_NOINLINE bool run_in_vtcm(struct htp_exec *exec, const struct reduce *t, uint32_t n_threads) {
+    struct moved_work m = {.rows = *t, .run = choose_row(exec->op, t->src, true)};
+    struct htp_view dst = *t->dst;
+    if (exec->op == HTP_OP_ARGMAX) { /* its one row of results as rows of one */
         dst.ne[1] = dst.ne[0];
         dst.nb[1] = dst.nb[0];
         dst.ne[0] = 1;
     }
-    plan->operands = 2;
-    __builtin_memcpy(plan->ne, src->ne, sizeof(plan->ne));
-    plan->segments = 1;
-    plan->stay = src->nb[0] != 4 || src->ne[0] == 0;
-    htp_stream_operand(plan, 0, &dst);
-    htp_stream_operand(plan, 1, src);
-    htp_stream_plan(plan, exec, n_threads);
+    htp_stream_begin(&m.plan, 2, t->src->ne);
+    htp_stream_operand(&m.plan, 0, &dst);
+    htp_stream_operand(&m.plan, 1, t->src);
+    if (!htp_stream_plan(&m.plan, exec, n_threads))
+        return false;
+    htp_parallel(exec, n_threads, run_blocks, &m);
+    return true;
 }
+
+/* ---- the whole ---- */
 
 static uint32_t fail(struct htp_exec *exec, uint32_t status, uint32_t detail) {
     exec->detail = detail;
@@ -109,13 +143,13 @@ uint32_t htp_reduce(struct htp_exec *exec) {
     const uint32_t rows = htp_rows(src);
     if (rows == 0 || (op == HTP_OP_CUMSUM && src->ne[0] == 0))
         return HTP_STATUS_OK;
-    struct work w; /* every member that is used is set below */
-    w.rows = (struct reduce){.src = src, .dst = dst, .length = src->ne[0]};
-    const uint64_t worth = (uint64_t)rows * src->ne[0] * 4 / THREAD_BYTES + 1;
+    struct work w = {.rows = {.src = src, .dst = dst, .length = src->ne[0]}, .dst_dim = argmax ? 0 : 1};
+    const uint64_t bytes = (uint64_t)rows * src->ne[0] * 4, worth = bytes / THREAD_BYTES + 1;
     uint32_t n = htp_min_u32(exec->n_threads, rows);
     n = worth < n ? (uint32_t)worth : n;
-    plan_rows(&w, exec, n);
-    w.run = choose_row(op, src, htp_stream_moves(&w.plan, 1) || htp_rows_aligned(src));
+    if (htp_stream_is_worth(bytes) && run_in_vtcm(exec, &w.rows, n))
+        return HTP_STATUS_OK;
+    w.run = choose_row(op, src, htp_rows_aligned(src));
     htp_parallel(exec, n, run_rows, &w);
     return HTP_STATUS_OK;
 }

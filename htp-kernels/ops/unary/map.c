@@ -10,11 +10,17 @@
 #define BUFFER 256               /* elements that pass through buffers at a time: three fit a worker's stack */
 #define THREAD_BYTES (16u << 10) /* a thread more is worth waking for this much of f32 */
 
+struct operand {
+    uint8_t *data;
+    uint32_t nb[HTP_MAX_DIMS];
+};
+
 struct job {
     const struct map *map;
-    uint32_t size; /* of an element */
-    struct htp_stream_plan plan;
-    bool in_vtcm; /* all operands pass through it */
+    uint32_t ne[HTP_MAX_DIMS];
+    uint32_t n_operands, size; /* size: of an element */
+    struct operand operands[OPERANDS];
+    uint32_t segments, units; /* of a row, of all rows */
 };
 
 bool map_knows(uint32_t type) { return type == HTP_TYPE_F32 || type == HTP_TYPE_F16 || type == HTP_TYPE_BF16; }
@@ -130,15 +136,15 @@ static void store(const struct job *job, uint8_t *to, uint32_t step, const HVX_V
 
 static void through_buffers(const struct job *job, uint8_t *const *at, uint32_t count) {
     HVX_Vector buffers[OPERANDS - 1][BUFFER / HVX_WORDS];
-    const uint32_t last = job->plan.operands - 1;
+    const uint32_t last = job->n_operands - 1;
     for (uint32_t done = 0, part; done < count; done += part) {
         part = htp_min_u32(count - done, BUFFER);
         for (uint32_t k = 1; k <= last; k++) {
-            const uint32_t step = job->plan.view[k].nb[0];
+            const uint32_t step = job->operands[k].nb[0];
             load(job, at[k] + (size_t)done * step, step, buffers[k - 1], part);
         }
         job->map->run(job->map, buffers[0], buffers[last - 1], buffers[0], htp_div_up(part, PAIR));
-        const uint32_t step = job->plan.view[DST].nb[0];
+        const uint32_t step = job->operands[DST].nb[0];
         store(job, at[DST] + (size_t)done * step, step, buffers[0], part);
     }
 }
@@ -149,15 +155,15 @@ static void through_buffers(const struct job *job, uint8_t *const *at, uint32_t 
 static void run_part(const struct job *job, uint8_t **at, uint32_t count) {
     uintptr_t misaligned = 0;
     bool whole = job->map->type == HTP_TYPE_F32;
-    for (uint32_t k = 0; k < job->plan.operands; k++) {
+    for (uint32_t k = 0; k < job->n_operands; k++) {
         misaligned |= (uintptr_t)at[k] % HVX_BYTES;
-        whole = whole && job->plan.view[k].nb[0] == 4;
+        whole = whole && job->operands[k].nb[0] == 4;
     }
     if (whole && misaligned == 0) {
         const uint32_t pairs = count / PAIR;
-        job->map->run(job->map, (const HVX_Vector *)at[1], (const HVX_Vector *)at[job->plan.operands - 1],
+        job->map->run(job->map, (const HVX_Vector *)at[1], (const HVX_Vector *)at[job->n_operands - 1],
                       (HVX_Vector *)at[DST], pairs);
-        for (uint32_t k = 0; k < job->plan.operands; k++)
+        for (uint32_t k = 0; k < job->n_operands; k++)
             at[k] += (size_t)pairs * PAIR * 4;
         count -= pairs * PAIR;
     }
@@ -165,31 +171,59 @@ static void run_part(const struct job *job, uint8_t **at, uint32_t count) {
         through_buffers(job, at, count);
 }
 
-/* Rows in VTCM, with what lies between them: never read again, so it does not matter what becomes of it. */
-static void run_block(const struct job *job, const struct htp_stream_block *block) {
-    const uint32_t bytes = block->rows == 1 ? block->elements * job->size : block->rows * job->plan.step[DST];
-    if (job->size == 4)
-        job->map->run(job->map, (const HVX_Vector *)block->row[1], (const HVX_Vector *)block->row[job->plan.operands - 1],
-                      (HVX_Vector *)block->row[DST], htp_div_up(bytes, 2 * HVX_BYTES));
-    else
-        through_buffers(job, block->row, bytes / job->size);
+/* where a thread is: a segment of a row */
+struct place {
+    uint32_t segment, index[HTP_MAX_DIMS]; /* index[0] is not used */
+};
+
+/* Divisions are long on the DSP, so they are left out where the answer is known. */
+static struct place place_of(const struct job *job, uint32_t unit) {
+    struct place p = {0, {0}};
+    if (unit == 0)
+        return p;
+    uint32_t rest = unit;
+    if (job->segments > 1) {
+        rest = unit / job->segments;
+        p.segment = unit - rest * job->segments;
+    }
+    for (uint32_t i = 1; i < HTP_MAX_DIMS; i++) {
+        const uint32_t outer = job->ne[i] == 1 ? rest : rest / job->ne[i];
+        p.index[i] = rest - outer * job->ne[i];
+        rest = outer;
+    }
+    return p;
+}
+
+static void next_row(const struct job *job, struct place *p) {
+    p->segment = 0;
+    for (uint32_t i = 1; i < HTP_MAX_DIMS && ++p->index[i] == job->ne[i]; i++)
+        p->index[i] = 0;
+}
+
+static uint32_t first_unit(const struct job *job, uint32_t thread, uint32_t n_threads) {
+    if (thread == 0 || thread == n_threads)
+        return thread == 0 ? 0 : job->units;
+    return (uint32_t)((uint64_t)job->units * thread / n_threads);
 }
 
 static void run_units(void *arg, uint32_t thread, uint32_t n_threads) {
     const struct job *job = arg;
-    struct htp_stream stream;
-    htp_stream_open(&stream, &job->plan, thread, n_threads);
-    for (const struct htp_stream_block *block; (block = htp_stream_next(&stream)) != NULL;) {
-        if (job->in_vtcm) {
-            run_block(job, block);
-            continue;
+    uint32_t units = first_unit(job, thread + 1, n_threads);
+    const uint32_t first = first_unit(job, thread, n_threads);
+    struct place p = place_of(job, first);
+    units -= first;
+    while (units > 0) {
+        const uint32_t rest = job->segments - p.segment, taken = htp_min_u32(units, rest), i0 = p.segment * SEGMENT;
+        const uint32_t count = taken == rest ? job->ne[0] - i0 : taken * SEGMENT;
+        uint8_t *at[OPERANDS];
+        for (uint32_t k = 0; k < job->n_operands; k++) {
+            const struct operand *x = &job->operands[k];
+            at[k] = x->data + (size_t)i0 * x->nb[0] + (size_t)p.index[1] * x->nb[1] + (size_t)p.index[2] * x->nb[2] +
+                    (size_t)p.index[3] * x->nb[3];
         }
-        for (uint32_t r = 0; r < block->rows; r++) {
-            uint8_t *at[OPERANDS];
-            for (uint32_t k = 0; k < job->plan.operands; k++)
-                at[k] = block->row[k] + (size_t)r * job->plan.step[k];
-            run_part(job, at, block->elements);
-        }
+        run_part(job, at, count);
+        next_row(job, &p);
+        units -= taken;
     }
 }
 
@@ -197,75 +231,104 @@ static void run_units(void *arg, uint32_t thread, uint32_t n_threads) {
 
 /* whether dimension i of every operand goes on where dimension `last` ends */
 static bool continues(const struct job *job, uint32_t last, uint32_t i) {
-    for (uint32_t k = 0; k < job->plan.operands; k++) {
-        if (job->plan.view[k].nb[i] != (uint64_t)job->plan.ne[last] * job->plan.view[k].nb[last])
+    for (uint32_t k = 0; k < job->n_operands; k++) {
+        if (job->operands[k].nb[i] != (uint64_t)job->ne[last] * job->operands[k].nb[last])
             return false;
     }
     return true;
 }
 
 /* Makes one dimension of those that follow each other without a gap. */
-static void merge_dimensions(struct job *job) {
-    uint32_t *const ne = job->plan.ne, last = 0; /* the dimension that grows; never behind the one that is looked at */
+static void merge_dimensions(struct job *job, const uint32_t *ne) {
+    uint32_t last = 0; /* the dimension that grows; never behind the one that is looked at */
+    job->ne[0] = ne[0];
     for (uint32_t i = 1; i < HTP_MAX_DIMS; i++) {
         if (ne[i] == 1)
             continue;
-        if (ne[last] != 1) {
-            if (continues(job, last, i) && (uint64_t)ne[last] * ne[i] <= INT32_MAX) {
-                ne[last] *= ne[i];
-                ne[i] = 1;
+        if (job->ne[last] != 1) {
+            if (continues(job, last, i) && (uint64_t)job->ne[last] * ne[i] <= INT32_MAX) {
+                job->ne[last] *= ne[i];
                 continue;
             }
             last++;
         }
-        if (last == i)
-            continue;
-        for (uint32_t k = 0; k < job->plan.operands; k++)
-            job->plan.view[k].nb[last] = job->plan.view[k].nb[i];
-        ne[last] = ne[i];
-        ne[i] = 1;
+        job->ne[last] = ne[i];
+        for (uint32_t k = 0; k < job->n_operands; k++)
+            job->operands[k].nb[last] = job->operands[k].nb[i];
     }
-    for (uint32_t k = 0; k < job->plan.operands; k++) {
-        struct htp_view *const v = &job->plan.view[k];
-        __builtin_memcpy(v->ne, ne, sizeof(v->ne));
-        job->plan.step[k] = v->nb[1];
-    }
+    for (uint32_t i = last + 1; i < HTP_MAX_DIMS; i++)
+        job->ne[i] = 1;
 }
+
+/* ---- rows in VTCM ---- */
+
+struct moved_job {
+    const struct job *job;
+    struct htp_stream_plan plan;
+};
+
+/* Rows with what lies between them: never read again, so it does not matter what becomes of it. */
+static void run_block(const struct moved_job *m, const struct htp_stream_block *block) {
+    const struct job *job = m->job;
+    const uint32_t bytes = block->rows == 1 ? block->elements * job->size : block->rows * m->plan.step[DST];
+    if (job->size == 4)
+        job->map->run(job->map, (const HVX_Vector *)block->row[1], (const HVX_Vector *)block->row[job->n_operands - 1],
+                      (HVX_Vector *)block->row[DST], htp_div_up(bytes, 2 * HVX_BYTES));
+    else
+        through_buffers(job, block->row, bytes / job->size);
+}
+
+static void run_blocks(void *arg, uint32_t thread, uint32_t n_threads) {
+    const struct moved_job *m = arg;
+    struct htp_stream stream;
+    htp_stream_open(&stream, &m->plan, thread, n_threads);
+    for (const struct htp_stream_block *block; (block = htp_stream_next(&stream)) != NULL;)
+        run_block(m, block);
+}
+
+/* False, and nothing is done, when rows have to be used where they are. */
+static HVX_NOINLINE bool run_in_vtcm(struct htp_exec *exec, const struct job *job, uint32_t n_threads) {
+    struct moved_job m = {.job = job};
+    htp_stream_begin(&m.plan, job->n_operands, job->ne);
+    m.plan.segments = job->segments;
+    m.plan.segment = SEGMENT;
+    for (uint32_t k = 0; k < job->n_operands; k++) {
+        struct htp_view view = {.data = job->operands[k].data, .type = job->map->type, .layout = HTP_LAYOUT_ROWS};
+        __builtin_memcpy(view.ne, job->ne, sizeof(view.ne));
+        __builtin_memcpy(view.nb, job->operands[k].nb, sizeof(view.nb));
+        htp_stream_operand(&m.plan, k, &view);
+    }
+    if (!htp_stream_plan(&m.plan, exec, n_threads))
+        return false;
+    htp_parallel(exec, n_threads, run_blocks, &m);
+    return true;
+}
+
+/* ---- entry ---- */
 
 void map_run(struct htp_exec *exec, const struct map *map, const struct htp_view *a, const struct htp_view *b,
              const struct htp_view *dst) {
     const struct htp_view *const views[OPERANDS] = {dst, a, b};
     if (htp_rows(dst) == 0 || dst->ne[0] == 0)
         return;
-    struct job job; /* every member that is used is set below */
-    struct htp_stream_plan *const plan = &job.plan;
+    struct job job; /* every member is set below */
     job.map = map;
+    job.n_operands = b == NULL ? 2 : 3;
     job.size = map->type == HTP_TYPE_F32 ? 4 : 2;
-    plan->operands = b == NULL ? 2 : 3;
-    plan->folded = plan->stay = false;
-    __builtin_memcpy(plan->ne, dst->ne, sizeof(plan->ne));
-    for (uint32_t k = 0; k < plan->operands; k++) { /* what htp_stream_operand does when nothing repeats */
-        plan->view[k].data = views[k]->data;
-        plan->view[k].type = map->type;
-        __builtin_memcpy(plan->view[k].nb, views[k]->nb, sizeof(plan->view[k].nb));
+    for (uint32_t k = 0; k < job.n_operands; k++) {
+        job.operands[k].data = views[k]->data;
+        __builtin_memcpy(job.operands[k].nb, views[k]->nb, sizeof(job.operands[k].nb));
     }
-    merge_dimensions(&job);
-    const uint32_t rows = plan->ne[1] * plan->ne[2] * plan->ne[3];
-    plan->segment = SEGMENT;
-    plan->segments = htp_div_up(plan->ne[0], SEGMENT);
-    if ((uint64_t)rows * plan->segments > UINT32_MAX) /* rows enough */
-        plan->segments = 1;
-    const uint64_t worth = (uint64_t)rows * plan->ne[0] * 4 / THREAD_BYTES + 1;
-    uint32_t n = htp_min_u32(exec->n_threads, rows * plan->segments);
+    merge_dimensions(&job, dst->ne);
+    const uint32_t rows = job.ne[1] * job.ne[2] * job.ne[3];
+    job.segments = htp_div_up(job.ne[0], SEGMENT);
+    if ((uint64_t)rows * job.segments > UINT32_MAX) /* rows enough */
+        job.segments = 1;
+    job.units = rows * job.segments;
+    const uint64_t worth = (uint64_t)rows * job.ne[0] * 4 / THREAD_BYTES + 1;
+    uint32_t n = htp_min_u32(exec->n_threads, job.units);
     n = worth < n ? (uint32_t)worth : n;
-    htp_stream_plan(plan, exec, n);
-    job.in_vtcm = plan->block > 0;
-    if (n == 1 && rows == 1 && !job.in_vtcm) { /* as when one token is generated: no walk */
-        uint8_t *at[OPERANDS];
-        for (uint32_t k = 0; k < plan->operands; k++)
-            at[k] = plan->view[k].data;
-        run_part(&job, at, plan->ne[0]);
+    if (htp_stream_is_worth((uint64_t)rows * job.ne[0] * job.size * job.n_operands) && run_in_vtcm(exec, &job, n))
         return;
-    }
     htp_parallel(exec, n, run_units, &job);
 }
