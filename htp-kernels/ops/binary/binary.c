@@ -11,13 +11,6 @@
 
 uint32_t htp_binary(struct htp_exec *exec);
 
-uint32_t binary_threads(const struct htp_exec *exec, const struct htp_view *dst) {
-    const uint32_t rows = htp_rows(dst);
-    const uint64_t worth = (uint64_t)rows * dst->ne[0] * htp_type_bytes(dst->type) / BINARY_THREAD_BYTES + 1;
-    const uint32_t n = htp_min_u32(exec->n_threads, rows);
-    return worth < n ? (uint32_t)worth : n;
-}
-
 static void run_rows(void *arg, uint32_t thread, uint32_t n_threads) {
     const struct binary *t = arg;
     const uint32_t *ne = t->dst->ne;
@@ -113,8 +106,8 @@ uint32_t htp_binary(struct htp_exec *exec) {
     if (htp_rows(t.dst) == 0 || t.dst->ne[0] == 0)
         return HTP_STATUS_OK;
     binary_choose(&t);
-    const uint32_t n = binary_threads(exec, t.dst);
-    const uint64_t bytes = (uint64_t)htp_rows(t.dst) * t.dst->ne[0] * htp_type_bytes(t.dst->type);
+    const uint64_t bytes = binary_bytes(t.dst);
+    const uint32_t n = binary_threads(exec, t.dst, bytes);
     if (htp_stream_is_worth(2 * bytes) && run_in_vtcm(exec, &t, n))
         return HTP_STATUS_OK;
     htp_parallel(exec, n, run_rows, &t);
