@@ -257,6 +257,6 @@ fn a_model_that_does_not_fit_is_refused() {
 #[ignore = "needs llama.cpp: cargo xtask test"]
 fn a_dsp_that_dies_fails_the_graph_and_not_the_program() {
     let setup = Setup::new();
-    let output = setup.complete(&[("HTP_SIM_FAULTS", "kill:20")]);
+    let output = setup.complete(&[("HTP_SIM_FAULTS", "kill:3")]);
     assert_said(&output, &["HTP0:", "0x2e"]);
 }

@@ -156,13 +156,16 @@ impl TileLayout {
     /// between matrices they are one.
     pub fn view_offset(&self, ne: [usize; 4], offset: usize) -> Option<usize> {
         let (start, rest) = (offset / self.row_bytes(), offset % self.row_bytes());
-        let (matrix, row) = (start / self.ne[1], start % self.ne[1]);
+        let row = start % self.ne[1];
         let matrices = ne[2].checked_mul(ne[3])?;
         let end = ne[1].checked_mul(matrices)?.checked_add(start)?;
-        let rows = if self.ne[1] % TILE_DIM == 0 { self.ne[1] * (self.matrices() - matrix) } else { self.ne[1] };
-        let fits = match matrices {
-            1 => row % TILE_DIM == 0 && row + ne[1] <= rows,
-            _ => row == 0 && ne[1] == self.ne[1],
+        let fits = if self.ne[1] % TILE_DIM == 0 {
+            // No padding: all strips of the tensor follow each other.
+            row % TILE_DIM == 0 && (matrices == 1 || ne[1] % TILE_DIM == 0)
+        } else if matrices == 1 {
+            row % TILE_DIM == 0 && row + ne[1] <= self.ne[1]
+        } else {
+            row == 0 && ne[1] == self.ne[1]
         };
         let inside = ne[0] == self.ne[0] && rest == 0 && end <= self.ne[1] * self.matrices();
         (inside && fits).then(|| self.strip_at(offset) * self.column_bytes())
