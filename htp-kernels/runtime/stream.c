@@ -4,12 +4,12 @@
 #include "hvx/compiler.h"
 #include "runtime/types.h"
 
-#define THREAD_BYTES (32u << 10)  /* of the widest operand, see stream.h */
-#define BLOCK_MIN (16u << 10)   /* bytes of the widest operand; half a thread's share between these limits */
-#define BLOCK_MAX (64u << 10)   /* more makes the first fetch and the last write longer, beside which nothing runs */
-#define BLOCK_SHORT (8u << 10)  /* bytes: planes with less are not worth a copy each */
-#define ROW_MIN 128u            /* bytes: the engine takes a cache line at a time */
-#define STRIDE_MAX 0xffffu      /* bytes: what descriptors of copies of several rows have room for on every DSP */
+#define THREAD_BYTES (32u << 10) /* of the widest operand, see stream.h */
+#define BLOCK_MIN (16u << 10)    /* bytes of the widest operand; a quarter of a thread's rows between these limits */
+#define BLOCK_MAX (128u << 10)   /* more makes the first fetch and the last write longer, beside which nothing runs */
+#define BLOCK_SHORT (8u << 10)   /* bytes: planes with less are not worth a copy each */
+#define ROW_MIN 128u             /* bytes: the engine takes a cache line at a time */
+#define STRIDE_MAX 0xffffu       /* bytes: what descriptors of copies of several rows have room for on every DSP */
 #define AREA_BYTES 256u
 
 /* ---- plan ---- */
@@ -108,7 +108,7 @@ static bool is_far_apart(const struct htp_stream_plan *p, uint32_t k) {
  * No sum exceeds 32 bits, since no row is longer than VTCM.
  */
 static uint32_t block_units(const struct htp_stream_plan *p, uint32_t thread_bytes, uint32_t widest) {
-    uint32_t target = thread_bytes / 2;
+    uint32_t target = thread_bytes / 4;
     target = target < BLOCK_MIN ? BLOCK_MIN : target > BLOCK_MAX ? BLOCK_MAX : target;
     uint32_t units = widest >= target ? 1 : target / widest, each = 0, fixed = 0;
     for (uint32_t k = 0; k < p->operands; k++) {
