@@ -46,7 +46,7 @@ static int32_t argmax(const struct check_tensor *t, uint32_t row) {
     int32_t index = 0;
     for (uint32_t i = 0; i < t->view.ne[0]; i++) {
         const float x = source(t, i, row);
-        if (!(largest > x))
+        if (isnan(largest) || isnan(x) || x >= largest) /* of !(largest > x) compilers make a maximum without NaN */
             largest = x;
         if (largest == x)
             index = (int32_t)i;
