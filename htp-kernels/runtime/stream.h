@@ -1,6 +1,6 @@
 /*
- * Rows that an op works on in VTCM, block by block: one block is computed while the next one is fetched and the one before
- * is written back.
+ * Rows that an op works on in VTCM, block by block: one block is computed while the next one is fetched and the one
+ * before is written back.
  *
  *   if (htp_stream_is_worth(bytes)) {
  *       struct htp_stream_plan plan;
@@ -13,17 +13,19 @@
  *           while ((block = htp_stream_next(&stream)) != NULL) // its share of the rows
  *               row r < block->rows of operand k is at block->row[k] + r * plan.step[k]
  *
- * The result is in memory when htp_stream_next has returned NULL. When the plan is refused, the op takes rows where they
- * are, as it does with small tensors:
+ * The result is in memory when htp_stream_next has returned NULL. When the plan is refused, the op takes rows where
+ * they are, as it does with small tensors:
  *
- * Worth it: all operands together have 512 KiB, half of an L2 cache. Smaller ones the op before has just left there, and
- * the engine, which reads through that cache, brings nothing nearer; a copy costs a trip of the engine to its descriptor
- * and to memory before its first byte arrives, and an op some hundred packets of bookkeeping, which is as much as the
- * whole computation when one token is generated. And a thread has 32 KiB of the widest operand: double buffering needs
- * two blocks, which have to be large compared with such a trip. These limits are reasoned, not measured.
+ * Worth it: all operands together have 512 KiB, half of an L2 cache. Smaller ones the op before has just left there,
+ * and the engine, which reads through that cache, brings nothing nearer; a copy costs a trip of the engine to its
+ * descriptor and to memory before its first byte arrives, and an op some hundred packets of bookkeeping, which is as
+ * much as the whole computation when one token is generated. And a thread has 32 KiB of the widest operand: double
+ * buffering needs two blocks, large compared with such a trip. These limits are reasoned, not measured.
  *
- * Refused: rows whose elements lie apart, rows that repeat with a period, and operands that dst overlaps without being the
- * same rows. An operand with short rows (one number a row) is used where it is while the others pass through VTCM.
+ * Refused: rows whose elements lie apart, rows that repeat with a period, and operands that dst overlaps without being
+ * the same rows. An operand with short rows (one number a row) is used where it is while the others pass through VTCM.
+ *
+ * The engine reads and writes through the L2 cache (platform/qurt/dma.c), as vectors do: caches need no maintenance.
  */
 #ifndef HTP_STREAM_H
 #define HTP_STREAM_H
@@ -38,8 +40,8 @@
 struct htp_stream_plan {
     uint32_t operands;                  /* the first is dst */
     uint32_t ne[HTP_MAX_DIMS];          /* of the rows. [0]: elements, counted only when segments > 1 */
-    uint32_t segments;                  /* parts that a row may be cut into, at multiples of `segment` elements; 1: rows are
-                                           whole. Above 1 no operand repeats, and rows * segments fits 32 bits */
+    uint32_t segments;                  /* parts that a row may be cut into, at multiples of `segment` elements; 1: rows
+                                           are whole. Above 1 no operand repeats, and rows * segments fits 32 bits */
     uint32_t segment;                   /* elements, a multiple of 128 bytes */
     uint32_t step[HTP_STREAM_OPERANDS]; /* from row to row of a block */
     /* not for ops */
@@ -54,8 +56,10 @@ struct htp_stream_plan {
     uint8_t *vtcm;
 };
 
-/* Rows of a block, or part of one row. In VTCM every row starts at a multiple of 128 bytes, every operand at one of 256,
- * and what lies between the rows, up to a multiple of 256 behind the last one, may be read and written. */
+/*
+ * Rows of a block, or part of one row. In VTCM rows start at multiples of 128 bytes, operands at multiples of 256,
+ * and what lies between the rows, up to a multiple of 256 behind the last one, may be read and written.
+ */
 struct htp_stream_block {
     uint8_t *row[HTP_STREAM_OPERANDS]; /* the first */
     uint32_t rows;                     /* none: there is no block */

@@ -98,8 +98,8 @@ static void run_shape(struct check *c, const struct op *op, uint32_t type, const
                "op %u type %u [%u,...] wrote beside its output", (unsigned)op->number, (unsigned)type,
                (unsigned)s->ne[0]);
     check_true(c, check_vtcm_intact(&run) && (!s->streams || check_vtcm_used(&run)),
-               "op %u type %u [%u,%u,...] does not pass through VTCM as it should", (unsigned)op->number, (unsigned)type,
-               (unsigned)s->ne[0], (unsigned)s->ne[1]);
+               "op %u type %u [%u,%u,...] does not pass through VTCM as it should", (unsigned)op->number,
+               (unsigned)type, (unsigned)s->ne[0], (unsigned)s->ne[1]);
     check_run_free(&run);
     check_free(&before);
     check_free(&src);
