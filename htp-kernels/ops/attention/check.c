@@ -9,11 +9,7 @@
 #include "htp/params.h"
 #include "ops/attention/ref.h"
 
-#ifdef __hexagon__
-#define RANDOM_SHAPES 40 /* an emulator runs them */
-#else
-#define RANDOM_SHAPES 200
-#endif
+#define RANDOM_SHAPES 120
 
 uint32_t htp_attention(struct htp_exec *exec);
 
