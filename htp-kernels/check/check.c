@@ -220,6 +220,14 @@ bool check_vtcm_intact(const struct check_run *r) {
     return true;
 }
 
+bool check_vtcm_used(const struct check_run *r) {
+    for (size_t i = 0; i < r->exec.vtcm_size; i++) {
+        if (r->vtcm_block[i] != 0xff)
+            return true;
+    }
+    return false;
+}
+
 void check_run_free(struct check_run *r) { free(r->vtcm_block); }
 
 /* ---- program ---- */

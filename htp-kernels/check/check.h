@@ -64,6 +64,7 @@ void check_run_init(struct check_run *r, uint32_t op, uint32_t n_threads, size_t
 /* Fills VTCM with values that are NaN as f16 and f32, runs, looks that nothing behind VTCM was written. */
 uint32_t check_run_op(struct check_run *r, uint32_t (*op)(struct htp_exec *));
 bool check_vtcm_intact(const struct check_run *r);
+bool check_vtcm_used(const struct check_run *r); /* whether the last run wrote to it */
 void check_run_free(struct check_run *r);
 
 /* ---- families ---- */

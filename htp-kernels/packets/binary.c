@@ -2,6 +2,7 @@
 #include "packets/packets.h"
 
 #define ROWS 16
+#define LONG 128 /* rows that pass through VTCM, block by block */
 
 uint32_t htp_binary(struct htp_exec *exec);
 
@@ -10,16 +11,18 @@ static const char *type_name(uint32_t type) {
 }
 
 /* b_length: of the rows of the second operand */
-static void binary(const char *name, uint32_t op, uint32_t type, uint32_t length, uint32_t b_length) {
-    const struct htp_view a = packets_tensor(type, length, ROWS);
-    const struct htp_view b = packets_tensor(type, b_length, ROWS);
-    const struct htp_view dst = packets_tensor(type, length, ROWS);
+static void binary(const char *name, uint32_t op, uint32_t type, uint32_t length, uint32_t b_length,
+                   uint32_t rows) {
+    const struct htp_view a = packets_tensor(type, length, rows);
+    const struct htp_view b = packets_tensor(type, b_length, rows);
+    const struct htp_view dst = packets_tensor(type, length, rows);
     struct htp_exec exec;
     packets_exec(&exec, op, NULL, &a, &b, &dst);
     packets_begin();
     packets_run(&exec, htp_binary);
-    packets_end("row", ROWS, "%s %s %u%s", name, type_name(type), (unsigned)length,
-                b_length == length ? "" : b_length == 1 ? " by one" : " by a part");
+    packets_end("row", rows, "%s %s %u%s%s", name, type_name(type), (unsigned)length,
+                b_length == length ? "" : b_length == 1 ? " by one" : " by a part",
+                rows == LONG ? " streamed" : "");
 }
 
 /* dst is src0 */
@@ -53,14 +56,15 @@ static void add_id(uint32_t length) {
 }
 
 void packets_binary(void) {
-    binary("add", HTP_OP_ADD, HTP_TYPE_F32, 2048, 2048);
-    binary("add", HTP_OP_ADD, HTP_TYPE_F32, 576, 576);
-    binary("add", HTP_OP_ADD, HTP_TYPE_F16, 2048, 2048);
-    binary("mul", HTP_OP_MUL, HTP_TYPE_F32, 2048, 2048);
-    binary("mul", HTP_OP_MUL, HTP_TYPE_F32, 2048, 1);
-    binary("mul", HTP_OP_MUL, HTP_TYPE_F32, 2048, 64);
-    binary("div", HTP_OP_DIV, HTP_TYPE_F32, 2048, 2048);
-    binary("add", HTP_OP_ADD, HTP_TYPE_BF16, 2048, 2048);
+    binary("add", HTP_OP_ADD, HTP_TYPE_F32, 2048, 2048, ROWS);
+    binary("add", HTP_OP_ADD, HTP_TYPE_F32, 576, 576, ROWS);
+    binary("add", HTP_OP_ADD, HTP_TYPE_F16, 2048, 2048, ROWS);
+    binary("mul", HTP_OP_MUL, HTP_TYPE_F32, 2048, 2048, ROWS);
+    binary("mul", HTP_OP_MUL, HTP_TYPE_F32, 2048, 1, ROWS);
+    binary("mul", HTP_OP_MUL, HTP_TYPE_F32, 2048, 64, ROWS);
+    binary("div", HTP_OP_DIV, HTP_TYPE_F32, 2048, 2048, ROWS);
+    binary("add", HTP_OP_ADD, HTP_TYPE_BF16, 2048, 2048, ROWS);
+    binary("add", HTP_OP_ADD, HTP_TYPE_F32, 2048, 2048, LONG);
     add_onto(2048);
     add_id(2048);
 }

@@ -3,6 +3,7 @@
 #include "packets/packets.h"
 
 #define ROWS 16
+#define LONG 128 /* rows that pass through VTCM, block by block */
 
 uint32_t htp_glu(struct htp_exec *exec);
 
@@ -17,7 +18,7 @@ static void glu(const char *name, uint32_t op, uint32_t type, uint32_t length, u
     packets_begin();
     packets_run(&exec, htp_glu);
     packets_end("row", rows, "%s %s %u%s", name, type == HTP_TYPE_F32 ? "f32" : "f16", (unsigned)length,
-                rows == 1 ? " alone" : "");
+                rows == 1 ? " alone" : rows == LONG ? " streamed" : "");
 }
 
 void packets_glu(void) {
@@ -29,4 +30,5 @@ void packets_glu(void) {
     glu("geglu_erf", HTP_OP_GEGLU_ERF, HTP_TYPE_F32, 2048, ROWS);
     glu("swiglu_oai", HTP_OP_SWIGLU_OAI, HTP_TYPE_F32, 2048, ROWS);
     glu("reglu", HTP_OP_REGLU, HTP_TYPE_F32, 2048, ROWS);
+    glu("swiglu", HTP_OP_SWIGLU, HTP_TYPE_F32, 2048, LONG);
 }

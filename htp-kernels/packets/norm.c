@@ -3,15 +3,16 @@
 #include "packets/packets.h"
 
 #define ROWS 16
+#define LONG 128 /* rows that pass through VTCM, block by block */
 
 uint32_t htp_norm(struct htp_exec *exec);
 
 /* extra: how many further sources (weight: a row; addend: as large as the result) */
-static void norm(const char *name, uint32_t op, uint32_t length, uint32_t extra) {
-    const struct htp_view src = packets_tensor(HTP_TYPE_F32, length, ROWS);
+static void norm(const char *name, uint32_t op, uint32_t length, uint32_t extra, uint32_t rows) {
+    const struct htp_view src = packets_tensor(HTP_TYPE_F32, length, rows);
     const struct htp_view weight = packets_tensor(HTP_TYPE_F32, length, 1);
-    const struct htp_view addend = packets_tensor(HTP_TYPE_F32, length, ROWS);
-    const struct htp_view dst = packets_tensor(HTP_TYPE_F32, length, ROWS);
+    const struct htp_view addend = packets_tensor(HTP_TYPE_F32, length, rows);
+    const struct htp_view dst = packets_tensor(HTP_TYPE_F32, length, rows);
     int32_t params[HTP_MAX_PARAMS] = {0};
     const struct htp_norm_params norm = {.eps = 1e-5f};
     __builtin_memcpy(params, &norm, sizeof(norm));
@@ -21,17 +22,20 @@ static void norm(const char *name, uint32_t op, uint32_t length, uint32_t extra)
     exec.n_src = 1 + extra;
     packets_begin();
     packets_run(&exec, htp_norm);
-    packets_end("row", ROWS, "%s%s f32 %u", name, extra > 1 ? "+mul+add" : extra > 0 ? "+mul" : "", (unsigned)length);
+    packets_end("row", rows, "%s%s f32 %u%s", name, extra > 1 ? "+mul+add" : extra > 0 ? "+mul" : "", (unsigned)length,
+                rows == LONG ? " streamed" : "");
 }
 
 void packets_norm(void) {
-    norm("rms_norm", HTP_OP_RMS_NORM, 2048, 0);
-    norm("rms_norm", HTP_OP_RMS_NORM, 576, 0);
-    norm("rms_norm", HTP_OP_RMS_NORM, 2048, 1);
-    norm("rms_norm", HTP_OP_RMS_NORM, 576, 1);
-    norm("rms_norm", HTP_OP_RMS_NORM, 2048, 2);
-    norm("norm", HTP_OP_NORM, 2048, 0);
-    norm("norm", HTP_OP_NORM, 2048, 2);
-    norm("l2_norm", HTP_OP_L2_NORM, 2048, 0);
-    norm("l2_norm", HTP_OP_L2_NORM, 128, 0);
+    norm("rms_norm", HTP_OP_RMS_NORM, 2048, 0, ROWS);
+    norm("rms_norm", HTP_OP_RMS_NORM, 576, 0, ROWS);
+    norm("rms_norm", HTP_OP_RMS_NORM, 2048, 1, ROWS);
+    norm("rms_norm", HTP_OP_RMS_NORM, 576, 1, ROWS);
+    norm("rms_norm", HTP_OP_RMS_NORM, 2048, 2, ROWS);
+    norm("rms_norm", HTP_OP_RMS_NORM, 2048, 0, LONG);
+    norm("rms_norm", HTP_OP_RMS_NORM, 2048, 1, LONG);
+    norm("norm", HTP_OP_NORM, 2048, 0, ROWS);
+    norm("norm", HTP_OP_NORM, 2048, 2, ROWS);
+    norm("l2_norm", HTP_OP_L2_NORM, 2048, 0, ROWS);
+    norm("l2_norm", HTP_OP_L2_NORM, 128, 0, ROWS);
 }

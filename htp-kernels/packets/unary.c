@@ -3,6 +3,7 @@
 #include "packets/packets.h"
 
 #define ROWS 16
+#define LONG 128 /* rows that pass through VTCM, block by block */
 
 uint32_t htp_unary(struct htp_exec *exec);
 
@@ -16,7 +17,7 @@ static void unary(const char *name, uint32_t op, uint32_t type, uint32_t length,
     packets_begin();
     packets_run(&exec, htp_unary);
     packets_end("row", rows, "%s %s %u%s", name, type == HTP_TYPE_F32 ? "f32" : "f16", (unsigned)length,
-                rows == 1 ? " alone" : "");
+                rows == 1 ? " alone" : rows == LONG ? " streamed" : "");
 }
 
 void packets_unary(void) {
@@ -36,4 +37,6 @@ void packets_unary(void) {
     unary("softplus", HTP_OP_SOFTPLUS, HTP_TYPE_F32, 2048, ROWS);
     unary("sqrt", HTP_OP_SQRT, HTP_TYPE_F32, 2048, ROWS);
     unary("log", HTP_OP_LOG, HTP_TYPE_F32, 2048, ROWS);
+    unary("scale", HTP_OP_SCALE, HTP_TYPE_F32, 2048, LONG);
+    unary("gelu", HTP_OP_GELU, HTP_TYPE_F32, 2048, LONG);
 }

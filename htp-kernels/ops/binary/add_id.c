@@ -66,7 +66,7 @@ uint32_t binary_add_id(struct htp_exec *exec) {
     if (b->ne[1] == 0)
         return binary_fail(exec, HTP_STATUS_BAD_INDEX, 0);
     binary_choose(&t.rows);
-    htp_parallel(exec, binary_threads(exec, dst), run_rows, &t);
+    htp_parallel(exec, binary_threads(exec, dst, binary_bytes(dst)), run_rows, &t);
     const uint32_t bad = atomic_load(&t.bad);
     return bad == NO_PLACE ? HTP_STATUS_OK : binary_fail(exec, HTP_STATUS_BAD_INDEX, bad);
 }

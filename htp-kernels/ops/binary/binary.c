@@ -7,15 +7,9 @@
  */
 #include "hvx/compiler.h"
 #include "ops/binary/binary.h"
+#include "runtime/stream.h"
 
 uint32_t htp_binary(struct htp_exec *exec);
-
-uint32_t binary_threads(const struct htp_exec *exec, const struct htp_view *dst) {
-    const uint32_t rows = htp_rows(dst);
-    const uint64_t worth = (uint64_t)rows * dst->ne[0] * htp_type_bytes(dst->type) / BINARY_THREAD_BYTES + 1;
-    const uint32_t n = htp_min_u32(exec->n_threads, rows);
-    return worth < n ? (uint32_t)worth : n;
-}
 
 static void run_rows(void *arg, uint32_t thread, uint32_t n_threads) {
     const struct binary *t = arg;
@@ -41,6 +35,54 @@ static void run_rows(void *arg, uint32_t thread, uint32_t n_threads) {
     }
 }
 
+/* ---- rows in VTCM ---- */
+
+struct moved_binary {
+    struct binary rows;
+    struct htp_stream_plan plan; /* of dst, a, b */
+};
+
+static void run_blocks(void *arg, uint32_t thread, uint32_t n_threads) {
+    const struct moved_binary *m = arg;
+    const struct binary *t = &m->rows;
+    const uint32_t length = t->dst->ne[0], *const step = m->plan.step;
+    binary_span_fn *const whole_row = t->segment == length ? t->span : NULL;
+    struct htp_stream stream;
+    htp_stream_open(&stream, &m->plan, thread, n_threads);
+    for (const struct htp_stream_block *block; (block = htp_stream_next(&stream)) != NULL;) {
+        uint8_t *dst = block->row[0];
+        const uint8_t *a = block->row[1], *b = block->row[2];
+        HVX_ROLLED
+        for (uint32_t i = block->rows; i > 0; i--) {
+            if (whole_row != NULL)
+                whole_row(t, a, b, dst, length);
+            else
+                binary_row(t, a, b, dst);
+            a += step[1];
+            b += step[2];
+            dst += step[0];
+        }
+    }
+}
+
+/* False, and nothing is done, when rows have to be used where they are. */
+static HVX_NOINLINE bool run_in_vtcm(struct htp_exec *exec, const struct binary *t, uint32_t n_threads) {
+    if (t->segment == 0) /* read element by element */
+        return false;
+    struct moved_binary m = {.rows = *t};
+    htp_stream_begin(&m.plan, 3, t->dst->ne);
+    htp_stream_operand(&m.plan, 0, t->dst);
+    htp_stream_operand(&m.plan, 1, t->a);
+    htp_stream_operand(&m.plan, 2, t->b);
+    if (!htp_stream_plan(&m.plan, exec, n_threads))
+        return false;
+    binary_choose_in_vtcm(&m.rows);
+    htp_parallel(exec, n_threads, run_blocks, &m);
+    return true;
+}
+
+/* ---- the whole ---- */
+
 /* detail of a failure: 0, 1, 2 the operand (src0, src1, dst) whose layout is wrong, 8 types, 16 + i: size i is wrong */
 uint32_t htp_binary(struct htp_exec *exec) {
     if (exec->n_src < 2 || exec->src[0] == NULL || exec->src[1] == NULL || exec->dst == NULL)
@@ -64,6 +106,10 @@ uint32_t htp_binary(struct htp_exec *exec) {
     if (htp_rows(t.dst) == 0 || t.dst->ne[0] == 0)
         return HTP_STATUS_OK;
     binary_choose(&t);
-    htp_parallel(exec, binary_threads(exec, t.dst), run_rows, &t);
+    const uint64_t bytes = binary_bytes(t.dst);
+    const uint32_t n = binary_threads(exec, t.dst, bytes);
+    if (htp_stream_is_worth(2 * bytes) && run_in_vtcm(exec, &t, n))
+        return HTP_STATUS_OK;
+    htp_parallel(exec, n, run_rows, &t);
     return HTP_STATUS_OK;
 }

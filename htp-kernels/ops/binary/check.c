@@ -18,6 +18,7 @@ struct shape {
     uint32_t a_form, b_form, dst_form; /* of strides, see make_strides */
     uint32_t alias;                    /* 0: none, 1: dst is src0, 2: dst is src1 */
     bool special;                      /* zeros, infinities, NaN among the values */
+    bool streams;                      /* large enough to pass through VTCM */
 };
 
 /* 0 contiguous; 1 rows apart; 2 elements apart; 3 dimensions 0 and 1 swapped; 4 first element off the boundary */
@@ -122,7 +123,7 @@ static void run_shape(struct check *c, uint32_t op, const struct types *type, co
     const uint32_t alias = (s->alias == 1 ? type->a : type->b) == type->dst ? s->alias : 0;
     struct check_tensor *out = alias == 1 ? &a : alias == 2 ? &b : &dst;
     struct check_run run;
-    check_run_init(&run, op, 1 + check_below(4), 4096);
+    check_run_init(&run, op, 1 + check_below(4), s->streams ? 1 << 20 : 4096);
     run.exec.n_src = 2;
     run.exec.src[0] = &a.view;
     run.exec.src[1] = &b.view;
@@ -137,6 +138,9 @@ static void run_shape(struct check *c, uint32_t op, const struct types *type, co
                (unsigned)s->b_form, (unsigned)s->dst_form, (unsigned)alias);
     check_true(c, check_unchanged(&a, out != &a) && check_unchanged(&b, out != &b) && check_unchanged(out, false),
                "op %u [%u,...] wrote beside its output", (unsigned)op, (unsigned)s->a[0]);
+    check_true(c, check_vtcm_intact(&run) && (!s->streams || check_vtcm_used(&run)),
+               "op %u types %u %u %u [%u,...] does not pass through VTCM as it should", (unsigned)op, (unsigned)type->a,
+               (unsigned)type->b, (unsigned)type->dst, (unsigned)s->a[0]);
     free(expected);
     check_run_free(&run);
     check_free(&a);
@@ -274,18 +278,39 @@ static void add_id(struct check *c) {
 
 void check_binary(struct check *c) {
     static const struct shape shapes[] = {
-        {{1, 1, 1, 1}, {1, 1, 1, 1}, 0, 0, 0, 0, false},        {{32, 1, 1, 1}, {32, 1, 1, 1}, 0, 0, 0, 0, true},
-        {{33, 5, 1, 1}, {33, 5, 1, 1}, 0, 0, 0, 0, true},       {{33, 5, 1, 1}, {33, 5, 1, 1}, 4, 4, 4, 0, true},
-        {{100, 3, 2, 2}, {100, 1, 2, 1}, 1, 0, 4, 0, false},    {{257, 4, 3, 1}, {1, 4, 1, 1}, 0, 0, 1, 0, false},
-        {{64, 4, 1, 1}, {16, 2, 1, 1}, 0, 0, 0, 0, false},      {{192, 4, 1, 1}, {64, 2, 1, 1}, 0, 4, 1, 0, false},
-        {{96, 6, 1, 1}, {3, 1, 1, 1}, 4, 0, 0, 0, false},       {{48, 7, 2, 1}, {48, 7, 2, 1}, 2, 0, 0, 0, false},
-        {{48, 7, 2, 1}, {48, 7, 2, 1}, 0, 3, 2, 0, false},      {{48, 7, 2, 1}, {48, 1, 2, 1}, 3, 0, 3, 0, true},
-        {{1000, 3, 1, 1}, {1000, 3, 1, 1}, 4, 0, 0, 1, false},  {{1000, 3, 1, 1}, {1000, 3, 1, 1}, 0, 4, 0, 2, true},
-        {{70, 3, 2, 1}, {70, 1, 1, 1}, 3, 0, 0, 1, false},      {{2048, 17, 1, 1}, {2048, 1, 1, 1}, 0, 0, 0, 0, false},
-        {{31, 2, 3, 4}, {31, 2, 3, 4}, 1, 1, 1, 0, true},       {{200, 2, 3, 4}, {1, 1, 1, 1}, 4, 2, 0, 0, false},
-        {{40, 2, 1, 1}, {1, 2, 1, 1}, 2, 0, 0, 0, false},       {{512, 6, 1, 1}, {512, 3, 1, 1}, 0, 0, 0, 1, true},
-        {{512, 6, 1, 1}, {512, 6, 1, 1}, 0, 0, 0, 2, true},     {{384, 6, 2, 1}, {1, 2, 2, 1}, 0, 0, 0, 1, false},
-        {{512, 6, 1, 1}, {64, 6, 1, 1}, 0, 0, 0, 1, false},     {{129, 40, 1, 1}, {129, 40, 1, 1}, 0, 0, 4, 0, true},
+        {{1, 1, 1, 1}, {1, 1, 1, 1}, 0, 0, 0, 0, false, false}, {{32, 1, 1, 1}, {32, 1, 1, 1}, 0, 0, 0, 0, true, false},
+        {{33, 5, 1, 1}, {33, 5, 1, 1}, 0, 0, 0, 0, true, false},
+        {{33, 5, 1, 1}, {33, 5, 1, 1}, 4, 4, 4, 0, true, false},
+        {{100, 3, 2, 2}, {100, 1, 2, 1}, 1, 0, 4, 0, false, false},
+        {{257, 4, 3, 1}, {1, 4, 1, 1}, 0, 0, 1, 0, false, false},
+        {{64, 4, 1, 1}, {16, 2, 1, 1}, 0, 0, 0, 0, false, false},
+        {{192, 4, 1, 1}, {64, 2, 1, 1}, 0, 4, 1, 0, false, false},
+        {{96, 6, 1, 1}, {3, 1, 1, 1}, 4, 0, 0, 0, false, false},
+        {{48, 7, 2, 1}, {48, 7, 2, 1}, 2, 0, 0, 0, false, false},
+        {{48, 7, 2, 1}, {48, 7, 2, 1}, 0, 3, 2, 0, false, false},
+        {{48, 7, 2, 1}, {48, 1, 2, 1}, 3, 0, 3, 0, true, false},
+        {{1000, 3, 1, 1}, {1000, 3, 1, 1}, 4, 0, 0, 1, false, false},
+        {{1000, 3, 1, 1}, {1000, 3, 1, 1}, 0, 4, 0, 2, true, false},
+        {{70, 3, 2, 1}, {70, 1, 1, 1}, 3, 0, 0, 1, false, false},
+        {{2048, 17, 1, 1}, {2048, 1, 1, 1}, 0, 0, 0, 0, false, false},
+        {{31, 2, 3, 4}, {31, 2, 3, 4}, 1, 1, 1, 0, true, false},
+        {{200, 2, 3, 4}, {1, 1, 1, 1}, 4, 2, 0, 0, false, false},
+        {{40, 2, 1, 1}, {1, 2, 1, 1}, 2, 0, 0, 0, false, false},
+        {{512, 6, 1, 1}, {512, 3, 1, 1}, 0, 0, 0, 1, true, false},
+        {{512, 6, 1, 1}, {512, 6, 1, 1}, 0, 0, 0, 2, true, false},
+        {{384, 6, 2, 1}, {1, 2, 2, 1}, 0, 0, 0, 1, false, false},
+        {{512, 6, 1, 1}, {64, 6, 1, 1}, 0, 0, 0, 1, false, false},
+        {{129, 40, 1, 1}, {129, 40, 1, 1}, 0, 0, 4, 0, true, false},
+    };
+    static const struct shape large[] = {
+        {{2048, 90, 1, 1}, {2048, 90, 1, 1}, 0, 0, 0, 1, false, true},
+        {{1001, 50, 2, 2}, {1001, 50, 1, 2}, 1, 4, 1, 0, true, true},
+        {{640, 100, 3, 1}, {640, 1, 1, 1}, 4, 0, 4, 0, true, true},
+        {{300, 200, 3, 1}, {1, 200, 3, 1}, 1, 0, 1, 1, false, true},
+        {{512, 100, 4, 1}, {128, 100, 1, 1}, 0, 0, 0, 0, false, true},
+        {{600, 130, 2, 1}, {200, 1, 2, 1}, 0, 1, 0, 1, true, true},
+        {{4100, 51, 1, 1}, {4100, 51, 1, 1}, 0, 0, 0, 2, false, true},
+        {{512, 300, 2, 1}, {512, 30, 1, 1}, 0, 0, 0, 0, false, false}, /* stays: repeats with a period */
     };
     static const struct types types[] = {
         {HTP_TYPE_F32, HTP_TYPE_F32, HTP_TYPE_F32},    {HTP_TYPE_F16, HTP_TYPE_F16, HTP_TYPE_F16},
@@ -297,6 +322,10 @@ void check_binary(struct check *c) {
         for (uint32_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
             for (uint32_t k = 0; k < sizeof(types) / sizeof(types[0]); k++)
                 run_shape(c, op, &types[k], &shapes[i]);
+        }
+        for (uint32_t i = 0; i < sizeof(large) / sizeof(large[0]); i++) {
+            run_shape(c, op, &types[0], &large[i]);
+            run_shape(c, op, &types[1 + (op + i) % 6], &large[i]);
         }
     }
     add_id(c);

@@ -327,3 +327,9 @@ void binary_choose(struct binary *t) {
     else
         t->span = one ? types_one : types_all;
 }
+
+void binary_choose_in_vtcm(struct binary *t) {
+    const bool one = t->b->ne[0] == 1;
+    if (t->a->type == HTP_TYPE_F32) /* parts of rows begin where those of b end */
+        t->span = find_f32(t->op, one, t->segment == t->dst->ne[0] || t->segment % HVX_WORDS == 0 ? APART : ANY);
+}

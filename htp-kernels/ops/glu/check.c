@@ -20,6 +20,7 @@ struct shape {
     uint32_t src_form, dst_form; /* see check_strides */
     uint32_t offset;             /* of the first element from a boundary, in elements */
     bool special;
+    bool streams;                /* large enough to pass through VTCM */
 };
 
 static double reference(uint32_t op, uint32_t type, double a, double b, const struct htp_glu_params *p) {
@@ -89,7 +90,7 @@ static void run_shape(struct check *c, uint32_t op, uint32_t type, const struct 
     check_remember(&dst);
     struct check_tensor *out = s->form == DST_IS_A ? &a : s->form == DST_IS_B ? &b : &dst;
     struct check_run run;
-    check_run_init(&run, op, 1 + check_below(4), 64 << 10);
+    check_run_init(&run, op, 1 + check_below(4), s->streams ? 1 << 20 : 64 << 10);
     memcpy(run.params, &params, sizeof(params));
     run.exec.n_src = 2;
     run.exec.src[0] = &a.view;
@@ -109,6 +110,9 @@ static void run_shape(struct check *c, uint32_t op, uint32_t type, const struct 
                s->special ? " special" : "");
     check_true(c, check_unchanged(&a, out != &a) && check_unchanged(&b, out != &b) && check_unchanged(out, false),
                "op %u type %u [%u,...] wrote beside its output", (unsigned)op, (unsigned)type, (unsigned)length);
+    check_true(c, check_vtcm_intact(&run) && (!s->streams || check_vtcm_used(&run)),
+               "op %u type %u [%u,...] does not pass through VTCM as it should", (unsigned)op, (unsigned)type,
+               (unsigned)length);
     free(expected);
     check_run_free(&run);
     check_free(&a);
@@ -153,15 +157,20 @@ static void refuses(struct check *c) {
 
 void check_glu(struct check *c) {
     static const struct shape shapes[] = {
-        {{1, 1, 1, 1}, APART, 0, 0, 0, false},      {{31, 1, 1, 1}, HALVES, 0, 0, 0, true},
-        {{64, 3, 1, 1}, APART, 0, 0, 0, true},      {{65, 2, 3, 2}, SWAPPED, 1, 0, 0, true},
-        {{97, 3, 2, 2}, DST_IS_A, 1, 1, 3, true},   {{256, 5, 1, 1}, DST_IS_B, 0, 0, 32, false},
-        {{128, 2, 2, 2}, APART, 2, 0, 0, false},    {{33, 7, 3, 1}, HALVES, 3, 0, 0, true},
-        {{33, 7, 3, 1}, APART, 0, 4, 5, false},     {{200, 3, 2, 1}, DST_IS_A, 5, 5, 0, true},
-        {{300, 3, 1, 1}, SWAPPED, 5, 0, 7, true},   {{5, 7, 11, 3}, HALVES, 0, 0, 1, false},
-        {{1030, 11, 1, 1}, APART, 1, 1, 0, false},  {{9000, 2, 1, 1}, DST_IS_A, 0, 0, 0, true},
-        {{2048, 4, 1, 1}, HALVES, 0, 2, 0, false},  {{9000, 2, 1, 1}, DST_IS_B, 5, 0, 0, true},
-        {{8192, 3, 1, 1}, APART, 0, 0, 0, false},
+        {{1, 1, 1, 1}, APART, 0, 0, 0, false, false},      {{31, 1, 1, 1}, HALVES, 0, 0, 0, true, false},
+        {{64, 3, 1, 1}, APART, 0, 0, 0, true, false},      {{65, 2, 3, 2}, SWAPPED, 1, 0, 0, true, false},
+        {{97, 3, 2, 2}, DST_IS_A, 1, 1, 3, true, false},   {{256, 5, 1, 1}, DST_IS_B, 0, 0, 32, false, false},
+        {{128, 2, 2, 2}, APART, 2, 0, 0, false, false},    {{33, 7, 3, 1}, HALVES, 3, 0, 0, true, false},
+        {{33, 7, 3, 1}, APART, 0, 4, 5, false, false},     {{200, 3, 2, 1}, DST_IS_A, 5, 5, 0, true, false},
+        {{300, 3, 1, 1}, SWAPPED, 5, 0, 7, true, false},   {{5, 7, 11, 3}, HALVES, 0, 0, 1, false, false},
+        {{1030, 11, 1, 1}, APART, 1, 1, 0, false, false},  {{9000, 2, 1, 1}, DST_IS_A, 0, 0, 0, true, false},
+        {{2048, 4, 1, 1}, HALVES, 0, 2, 0, false, false},  {{9000, 2, 1, 1}, DST_IS_B, 5, 0, 0, true, false},
+        {{8192, 3, 1, 1}, APART, 0, 0, 0, false, false},
+    };
+    static const struct shape large[] = {
+        {{2048, 70, 1, 1}, APART, 0, 0, 0, true, true},    {{1030, 31, 3, 2}, HALVES, 1, 0, 3, true, true},
+        {{700, 90, 3, 1}, DST_IS_A, 1, 1, 1, true, true},  {{70000, 2, 1, 1}, DST_IS_B, 0, 0, 0, true, true},
+        {{9001, 17, 1, 1}, SWAPPED, 0, 0, 0, false, true},
     };
     static const uint32_t types[] = {HTP_TYPE_F32, HTP_TYPE_F16, HTP_TYPE_BF16};
     static const float scales[] = {1e-3f, 1, 6, 30, 150};
@@ -170,6 +179,8 @@ void check_glu(struct check *c) {
             for (uint32_t s = 0; s < sizeof(shapes) / sizeof(shapes[0]); s++)
                 run_shape(c, op, types[t], &shapes[s], scales[(s + t) % 5]);
         }
+        for (uint32_t s = 0; op <= HTP_OP_SWIGLU + 1 && s < 2 * sizeof(large) / sizeof(large[0]); s++)
+            run_shape(c, op, types[s % 3], &large[s / 2], 6);
     }
     refuses(c);
 }

@@ -22,6 +22,7 @@ struct shape {
     uint32_t extra;               /* sources behind src */
     uint32_t weight[4], addend[4]; /* by what their sizes are divided, 0: as 1 */
     bool special;                 /* infinities, NaN and rows of zeros */
+    bool streams;                 /* large enough to pass through VTCM */
 };
 
 struct scene {
@@ -122,7 +123,7 @@ static void run_shape(struct check *check, uint32_t op, const struct shape *s, u
     if (c.expected != NULL)
         reference(&c, op, s, eps);
     struct check_run run;
-    check_run_init(&run, op, threads, 1 << 16);
+    check_run_init(&run, op, threads, s->streams ? 1 << 20 : 1 << 16);
     const struct htp_norm_params params = {eps};
     memcpy(run.params, &params, sizeof(params));
     run.exec.n_src = 3;
@@ -144,6 +145,8 @@ static void run_shape(struct check *check, uint32_t op, const struct shape *s, u
     for (uint32_t i = 0; i < 4; i++)
         unchanged = unchanged && check_unchanged(all[i], all[i] != c.out);
     check_true(check, unchanged, "norm op %u [%u,...] wrote beside its output", (unsigned)op, (unsigned)s->ne[0]);
+    check_true(check, check_vtcm_intact(&run) && (!s->streams || check_vtcm_used(&run)),
+               "norm op %u [%u,...] does not pass through VTCM as it should", (unsigned)op, (unsigned)s->ne[0]);
     free(c.expected);
     check_run_free(&run);
     for (uint32_t i = 0; i < 4; i++)
@@ -208,7 +211,7 @@ static void plain(struct check *c) {
             run_shape(c, ops[form / FORMS], &s, 1 + check_below(4), kind == 2 ? 1e6f : 3, kind == 1 ? 0.1f : 1e-6f);
         }
     }
-    const struct shape big = {.ne = {2048, 67, 1, 1}, .step = 4};
+    const struct shape big = {.ne = {2048, 67, 1, 1}, .step = 4, .streams = true};
     for (uint32_t i = 0; i < 3; i++)
         run_shape(c, ops[i], &big, 4, 1, 1e-5f);
 }
@@ -232,6 +235,25 @@ static void weighted(struct check *c) {
     }
 }
 
+/* rows enough to pass through VTCM: strided, of any length, in place, weights of each kind */
+static void large(struct check *c) {
+    static const struct shape shapes[] = {
+        {.ne = {1000, 41, 3, 2}, .step = 4, .gap = 20, .offset = 12, .where = IN_SRC, .streams = true},
+        {.ne = {576, 150, 2, 1}, .step = 4, .extra = 1, .weight = {1, 150, 2, 1}, .where = IN_SRC, .streams = true},
+        {.ne = {130, 90, 4, 3}, .step = 4, .gap = 4, .extra = 2, .weight = {1, 90, 1, 3}, .addend = {1, 1, 4, 3},
+         .special = true, .streams = true},
+        {.ne = {2050, 30, 2, 1}, .step = 4, .extra = 2, .weight = {1, 30, 2, 1}, .where = IN_ADDEND, .streams = true},
+        {.ne = {1024, 64, 3, 1}, .step = 4, .extra = 2, .weight = {1, 1, 3, 1}, .addend = {1, 64, 1, 1},
+         .streams = true},
+        {.ne = {300, 120, 3, 1}, .step = 4, .extra = 1, .weight = {1, 4, 1, 1}}, /* stays: repeats with a period */
+        {.ne = {300, 120, 3, 1}, .step = 4, .extra = 1, .weight = {2, 1, 3, 1}}, /* stays: repeats within rows */
+    };
+    for (uint32_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        run_shape(c, HTP_OP_RMS_NORM, &shapes[i], 1 + i % 4, 3, 1e-6f);
+        run_shape(c, HTP_OP_NORM, &shapes[i], 4 - i % 4, 3, 1e-6f);
+    }
+}
+
 /* rows of zeros, infinities, NaN, squares beyond f32; eps 0 */
 static void special(struct check *c) {
     static const float eps[] = {0, 1e-12f, 1e-6f, 10};
@@ -245,6 +267,7 @@ static void special(struct check *c) {
 void check_norm(struct check *c) {
     plain(c);
     weighted(c);
+    large(c);
     special(c);
     refuses(c);
 }

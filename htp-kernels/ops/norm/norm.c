@@ -18,7 +18,7 @@
 #include "hvx/strided.h"
 #include "hvx/sum.h"
 #include "htp/params.h"
-#include "runtime/rows.h"
+#include "runtime/stream.h"
 
 #define THREAD_BYTES (16u << 10) /* a thread more is worth waking for this much of a tensor */
 #define MAX_FORMS 3              /* without weight, with it, with weight and addend */
@@ -201,7 +201,8 @@ static void strided_row(const struct norm *t, const uint8_t *x_row, const uint8_
     }
 }
 
-static void choose_row(struct norm *t) {
+/* in_vtcm: rows are handed over at vector boundaries, in memory of their own */
+static void choose_row(struct norm *t, bool in_vtcm) {
     static row_fn *const rows[2][2][MAX_FORMS] = {
         {{rms_0_any, rms_1_any, rms_2_any}, {rms_0_fast, rms_1_fast, rms_2_fast}},
         {{norm_0_any, norm_1_any, norm_2_any}, {norm_0_fast, norm_1_fast, norm_2_fast}},
@@ -212,7 +213,7 @@ static void choose_row(struct norm *t) {
     for (uint32_t i = 0; i < 4; i++) {
         if (views[i] == NULL)
             continue;
-        fast = fast && htp_rows_aligned(views[i]) && (i == 0 || !htp_views_overlap(views[i], t->dst));
+        fast = fast && (in_vtcm || (htp_rows_aligned(views[i]) && (i == 0 || !htp_views_overlap(views[i], t->dst))));
         contiguous = contiguous && views[i]->nb[0] == 4 && views[i]->ne[0] == t->length;
         form += i >= 2;
     }
@@ -244,6 +245,55 @@ static void run_rows(void *arg, uint32_t thread, uint32_t n_threads) {
         htp_place_advance(&at, t->src->ne, count);
     }
 }
+
+/* ---- rows in VTCM ---- */
+
+struct moved_norm {
+    struct norm rows;
+    struct htp_stream_plan plan; /* of dst, src, weight, addend */
+};
+
+static void run_blocks(void *arg, uint32_t thread, uint32_t n_threads) {
+    const struct moved_norm *m = arg;
+    const struct norm *t = &m->rows;
+    row_fn *const run = t->run;
+    const uint32_t *const step = m->plan.step, operands = m->plan.operands;
+    const uint32_t weight_step = operands > 2 ? step[2] : 0, addend_step = operands > 3 ? step[3] : 0;
+    struct htp_stream stream;
+    htp_stream_open(&stream, &m->plan, thread, n_threads);
+    for (const struct htp_stream_block *block; (block = htp_stream_next(&stream)) != NULL;) {
+        uint8_t *dst = block->row[0];
+        const uint8_t *x = block->row[1], *weight = operands > 2 ? block->row[2] : NULL;
+        const uint8_t *addend = operands > 3 ? block->row[3] : NULL;
+        HVX_ROLLED
+        for (uint32_t i = block->rows; i > 0; i--) {
+            run(t, x, weight, addend, dst);
+            x += step[1];
+            weight += weight_step;
+            addend += addend_step;
+            dst += step[0];
+        }
+    }
+}
+
+/* False, and nothing is done, when rows have to be used where they are. */
+static HVX_NOINLINE bool run_in_vtcm(struct htp_exec *exec, const struct norm *t, uint32_t n_threads) {
+    const struct htp_view *const views[] = {t->dst, t->src, t->weight, t->addend};
+    struct moved_norm m = {.rows = *t};
+    htp_stream_begin(&m.plan, t->addend != NULL ? 4 : t->weight != NULL ? 3 : 2, t->src->ne);
+    for (uint32_t k = 0; k < m.plan.operands; k++) {
+        if (views[k]->ne[0] != t->length) /* read element by element */
+            return false;
+        htp_stream_operand(&m.plan, k, views[k]);
+    }
+    if (!htp_stream_plan(&m.plan, exec, n_threads))
+        return false;
+    choose_row(&m.rows, true);
+    htp_parallel(exec, n_threads, run_blocks, &m);
+    return true;
+}
+
+/* ---- the whole ---- */
 
 static uint32_t fail(struct htp_exec *exec, uint32_t status, uint32_t detail) {
     exec->detail = detail;
@@ -291,10 +341,12 @@ uint32_t htp_norm(struct htp_exec *exec) {
     t.eps = params.eps;
     t.inverse_eps = 1.0f / params.eps;
     t.inverse_length = 1.0f / (float)t.length;
-    choose_row(&t);
-    const uint64_t worth = (uint64_t)rows * t.length * 4 / THREAD_BYTES + 1;
+    const uint64_t bytes = (uint64_t)rows * t.length * 4, worth = bytes / THREAD_BYTES + 1;
     uint32_t n = htp_min_u32(exec->n_threads, rows);
     n = worth < n ? (uint32_t)worth : n;
+    if (htp_stream_is_worth(2 * bytes) && run_in_vtcm(exec, &t, n))
+        return HTP_STATUS_OK;
+    choose_row(&t, false);
     htp_parallel(exec, n, run_rows, &t);
     return HTP_STATUS_OK;
 }

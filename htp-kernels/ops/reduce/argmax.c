@@ -45,14 +45,21 @@ static int32_t first_word(HVX_Vector v) {
     return words[0];
 }
 
+/* Comparing integers: of `a > b ? a : b` the compiler makes a maximum that passes over NaN. */
 static int32_t one_by_one(const struct htp_view *v, const uint8_t *row) {
-    float largest = -__builtin_inff();
-    int32_t index = 0;
+    int32_t largest = INT32_MIN, index = 0;
     for (uint32_t i = 0; i < v->ne[0]; i++) {
-        float x;
-        __builtin_memcpy(&x, __builtin_assume_aligned(row + (size_t)i * v->nb[0], 4), 4);
-        largest = largest > x ? largest : x; /* x when one of them is a NaN */
-        index = largest == x ? (int32_t)i : index;
+        int32_t bits;
+        __builtin_memcpy(&bits, __builtin_assume_aligned(row + (size_t)i * v->nb[0], 4), 4);
+        if ((bits & INT32_MAX) > INFINITE) { /* what follows starts anew */
+            largest = INT32_MIN;
+            continue;
+        }
+        const int32_t key = bits < 0 ? -(bits & INT32_MAX) : bits;
+        if (key >= largest) {
+            largest = key;
+            index = (int32_t)i;
+        }
     }
     return index;
 }

@@ -6,6 +6,7 @@
  */
 #include "hvx/sum.h"
 #include "ops/reduce/reduce.h"
+#include "runtime/stream.h"
 
 #define THREAD_BYTES (16u << 10) /* a thread more is worth waking for this much of src */
 
@@ -26,12 +27,13 @@ static void sum_row(const struct reduce *t, const uint8_t *src, uint8_t *dst) {
     reduce_store_word(dst, hvx_sum_qf32(sum));
 }
 
-static reduce_row_fn *choose_row(uint32_t op, const struct htp_view *src) {
+/* aligned: rows are handed over at vector boundaries */
+static reduce_row_fn *choose_row(uint32_t op, const struct htp_view *src, bool aligned) {
     if (op == HTP_OP_ARGMAX)
         return reduce_argmax_row;
     if (op == HTP_OP_CUMSUM)
         return reduce_cumsum_row;
-    return src->nb[0] == 4 && htp_rows_aligned(src) ? sum_aligned_row : sum_row;
+    return src->nb[0] == 4 && aligned ? sum_aligned_row : sum_row;
 }
 
 struct work {
@@ -64,6 +66,53 @@ static void run_rows(void *arg, uint32_t thread, uint32_t n_threads) {
     }
 }
 
+/* ---- rows in VTCM ---- */
+
+struct moved_work {
+    struct reduce rows;
+    reduce_row_fn *run;
+    struct htp_stream_plan plan; /* of dst and src */
+};
+
+static void run_blocks(void *arg, uint32_t thread, uint32_t n_threads) {
+    const struct moved_work *m = arg;
+    const struct reduce *t = &m->rows;
+    reduce_row_fn *const run = m->run;
+    const uint32_t *const step = m->plan.step;
+    struct htp_stream stream;
+    htp_stream_open(&stream, &m->plan, thread, n_threads);
+    for (const struct htp_stream_block *block; (block = htp_stream_next(&stream)) != NULL;) {
+        uint8_t *dst = block->row[0];
+        const uint8_t *src = block->row[1];
+        HVX_ROLLED
+        for (uint32_t i = block->rows; i > 0; i--) {
+            run(t, src, dst);
+            src += step[1];
+            dst += step[0];
+        }
+    }
+}
+
+/* False, and nothing is done, when rows have to be used where they are. */
+static HVX_NOINLINE bool run_in_vtcm(struct htp_exec *exec, const struct reduce *t, uint32_t n_threads) {
+    struct moved_work m = {.rows = *t, .run = choose_row(exec->op, t->src, true)};
+    struct htp_view dst = *t->dst;
+    if (exec->op == HTP_OP_ARGMAX) { /* its one row of results as rows of one */
+        dst.ne[1] = dst.ne[0];
+        dst.nb[1] = dst.nb[0];
+        dst.ne[0] = 1;
+    }
+    htp_stream_begin(&m.plan, 2, t->src->ne);
+    htp_stream_operand(&m.plan, 0, &dst);
+    htp_stream_operand(&m.plan, 1, t->src);
+    if (!htp_stream_plan(&m.plan, exec, n_threads))
+        return false;
+    htp_parallel(exec, n_threads, run_blocks, &m);
+    return true;
+}
+
+/* ---- the whole ---- */
+
 static uint32_t fail(struct htp_exec *exec, uint32_t status, uint32_t detail) {
     exec->detail = detail;
     return status;
@@ -95,10 +144,12 @@ uint32_t htp_reduce(struct htp_exec *exec) {
     if (rows == 0 || (op == HTP_OP_CUMSUM && src->ne[0] == 0))
         return HTP_STATUS_OK;
     struct work w = {.rows = {.src = src, .dst = dst, .length = src->ne[0]}, .dst_dim = argmax ? 0 : 1};
-    w.run = choose_row(op, src);
-    const uint64_t worth = (uint64_t)rows * src->ne[0] * 4 / THREAD_BYTES + 1;
+    const uint64_t bytes = (uint64_t)rows * src->ne[0] * 4, worth = bytes / THREAD_BYTES + 1;
     uint32_t n = htp_min_u32(exec->n_threads, rows);
     n = worth < n ? (uint32_t)worth : n;
+    if (htp_stream_is_worth(bytes) && run_in_vtcm(exec, &w.rows, n))
+        return HTP_STATUS_OK;
+    w.run = choose_row(op, src, htp_rows_aligned(src));
     htp_parallel(exec, n, run_rows, &w);
     return HTP_STATUS_OK;
 }

@@ -47,6 +47,7 @@ struct shape {
     uint32_t src_form, dst_form; /* see check_strides */
     uint32_t offset;             /* of the first element from a boundary, in elements */
     bool in_place, special;
+    bool streams; /* large enough for blocks in VTCM */
 };
 
 static void run_shape(struct check *c, const struct op *op, uint32_t type, const struct shape *s, float scale) {
@@ -61,7 +62,7 @@ static void run_shape(struct check *c, const struct op *op, uint32_t type, const
     check_remember(&src);
     check_remember(&dst);
     struct check_run run;
-    check_run_init(&run, op->number, 1 + check_below(4), 64 << 10);
+    check_run_init(&run, op->number, 1 + check_below(4), s->streams ? 512 << 10 : 64 << 10);
     struct htp_unary_params params = {{check_uniform() * 4, check_below(2) == 0 ? 0 : check_uniform()}};
     if (op->number == HTP_OP_CLAMP) {
         params.args[0] = -fabsf(params.args[0]);
@@ -96,6 +97,9 @@ static void run_shape(struct check *c, const struct op *op, uint32_t type, const
     check_true(c, check_unchanged(out, false) && (s->in_place || check_unchanged(&src, true)),
                "op %u type %u [%u,...] wrote beside its output", (unsigned)op->number, (unsigned)type,
                (unsigned)s->ne[0]);
+    check_true(c, check_vtcm_intact(&run) && (!s->streams || check_vtcm_used(&run)),
+               "op %u type %u [%u,%u,...] does not pass through VTCM as it should", (unsigned)op->number,
+               (unsigned)type, (unsigned)s->ne[0], (unsigned)s->ne[1]);
     check_run_free(&run);
     check_free(&before);
     check_free(&src);
@@ -139,14 +143,19 @@ static void refuses(struct check *c) {
 
 void check_unary(struct check *c) {
     static const struct shape shapes[] = {
-        {{1, 1, 1, 1}, 0, 0, 0, false, false},      {{31, 1, 1, 1}, 0, 0, 0, true, true},
-        {{64, 3, 1, 1}, 0, 0, 0, false, true},      {{65, 2, 3, 2}, 1, 0, 0, false, true},
-        {{97, 3, 2, 2}, 1, 1, 3, true, true},       {{256, 5, 1, 1}, 0, 0, 32, true, false},
-        {{128, 2, 2, 2}, 2, 0, 0, false, false},    {{33, 7, 3, 1}, 3, 0, 0, false, true},
-        {{33, 7, 3, 1}, 0, 4, 5, false, false},     {{200, 3, 2, 1}, 5, 5, 0, true, true},
-        {{300, 3, 1, 1}, 5, 0, 7, false, true},     {{5, 7, 11, 3}, 0, 0, 1, false, false},
-        {{1030, 11, 1, 1}, 1, 1, 0, false, false},  {{9000, 2, 1, 1}, 0, 0, 0, true, true},
-        {{2048, 4, 1, 1}, 0, 2, 0, false, false},
+        {{1, 1, 1, 1}, 0, 0, 0, false, false, false},        {{31, 1, 1, 1}, 0, 0, 0, true, true, false},
+        {{64, 3, 1, 1}, 0, 0, 0, false, true, false},        {{65, 2, 3, 2}, 1, 0, 0, false, true, false},
+        {{97, 3, 2, 2}, 1, 1, 3, true, true, false},         {{256, 5, 1, 1}, 0, 0, 32, true, false, false},
+        {{128, 2, 2, 2}, 2, 0, 0, false, false, false},      {{33, 7, 3, 1}, 3, 0, 0, false, true, false},
+        {{33, 7, 3, 1}, 0, 4, 5, false, false, false},       {{200, 3, 2, 1}, 5, 5, 0, true, true, false},
+        {{300, 3, 1, 1}, 5, 0, 7, false, true, false},       {{5, 7, 11, 3}, 0, 0, 1, false, false, false},
+        {{1030, 11, 1, 1}, 1, 1, 0, false, false, false},    {{9000, 2, 1, 1}, 0, 0, 0, true, true, false},
+        {{2048, 4, 1, 1}, 0, 2, 0, false, false, false},
+    };
+    static const struct shape large[] = {
+        {{140000, 1, 1, 1}, 0, 0, 3, false, true, true}, {{2052, 70, 1, 1}, 1, 0, 0, false, true, true},
+        {{320, 37, 5, 3}, 1, 1, 5, true, true, true},    {{9001, 11, 2, 1}, 1, 1, 1, true, true, true},
+        {{100, 77, 20, 1}, 0, 1, 0, false, true, true},
     };
     static const uint32_t types[] = {HTP_TYPE_F32, HTP_TYPE_F16, HTP_TYPE_BF16};
     static const float scales[] = {1e-3f, 1, 6, 30, 150};
@@ -156,8 +165,14 @@ void check_unary(struct check *c) {
                 run_shape(c, &ops[i], types[t], &shapes[s], scales[(s + t) % 5]);
         }
         for (uint32_t k = 0; k < 5; k++) {
-            const struct shape dense = {{8192, 3, 1, 1}, 0, 0, 0, false, false};
+            const struct shape dense = {{8192, 3, 1, 1}, 0, 0, 0, false, false, false};
             run_shape(c, &ops[i], HTP_TYPE_F32, &dense, scales[k]);
+        }
+    }
+    for (uint32_t t = 0; t < 3; t++) {
+        for (uint32_t s = 0; s < sizeof(large) / sizeof(large[0]); s++) {
+            run_shape(c, &ops[0], types[t], &large[s], 1);
+            run_shape(c, &ops[4], types[t], &large[s], 6);
         }
     }
     refuses(c);

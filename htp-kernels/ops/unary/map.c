@@ -1,6 +1,7 @@
 #include "ops/unary/map.h"
 
 #include "hvx/half.h"
+#include "runtime/stream.h"
 
 #define OPERANDS 3               /* dst, a, b */
 #define DST 0
@@ -259,6 +260,52 @@ static void merge_dimensions(struct job *job, const uint32_t *ne) {
         job->ne[i] = 1;
 }
 
+/* ---- rows in VTCM ---- */
+
+struct moved_job {
+    const struct job *job;
+    struct htp_stream_plan plan;
+};
+
+/* Rows with what lies between them: never read again, so it does not matter what becomes of it. */
+static void run_block(const struct moved_job *m, const struct htp_stream_block *block) {
+    const struct job *job = m->job;
+    const uint32_t bytes = block->rows == 1 ? block->elements * job->size : block->rows * m->plan.step[DST];
+    if (job->size == 4)
+        job->map->run(job->map, (const HVX_Vector *)block->row[1], (const HVX_Vector *)block->row[job->n_operands - 1],
+                      (HVX_Vector *)block->row[DST], htp_div_up(bytes, 2 * HVX_BYTES));
+    else
+        through_buffers(job, block->row, bytes / job->size);
+}
+
+static void run_blocks(void *arg, uint32_t thread, uint32_t n_threads) {
+    const struct moved_job *m = arg;
+    struct htp_stream stream;
+    htp_stream_open(&stream, &m->plan, thread, n_threads);
+    for (const struct htp_stream_block *block; (block = htp_stream_next(&stream)) != NULL;)
+        run_block(m, block);
+}
+
+/* False, and nothing is done, when rows have to be used where they are. */
+static HVX_NOINLINE bool run_in_vtcm(struct htp_exec *exec, const struct job *job, uint32_t n_threads) {
+    struct moved_job m = {.job = job};
+    htp_stream_begin(&m.plan, job->n_operands, job->ne);
+    m.plan.segments = job->segments;
+    m.plan.segment = SEGMENT;
+    for (uint32_t k = 0; k < job->n_operands; k++) {
+        struct htp_view view = {.data = job->operands[k].data, .type = job->map->type, .layout = HTP_LAYOUT_ROWS};
+        __builtin_memcpy(view.ne, job->ne, sizeof(view.ne));
+        __builtin_memcpy(view.nb, job->operands[k].nb, sizeof(view.nb));
+        htp_stream_operand(&m.plan, k, &view);
+    }
+    if (!htp_stream_plan(&m.plan, exec, n_threads))
+        return false;
+    htp_parallel(exec, n_threads, run_blocks, &m);
+    return true;
+}
+
+/* ---- entry ---- */
+
 void map_run(struct htp_exec *exec, const struct map *map, const struct htp_view *a, const struct htp_view *b,
              const struct htp_view *dst) {
     const struct htp_view *const views[OPERANDS] = {dst, a, b};
@@ -281,5 +328,7 @@ void map_run(struct htp_exec *exec, const struct map *map, const struct htp_view
     const uint64_t worth = (uint64_t)rows * job.ne[0] * 4 / THREAD_BYTES + 1;
     uint32_t n = htp_min_u32(exec->n_threads, job.units);
     n = worth < n ? (uint32_t)worth : n;
+    if (htp_stream_is_worth((uint64_t)rows * job.ne[0] * job.size * job.n_operands) && run_in_vtcm(exec, &job, n))
+        return;
     htp_parallel(exec, n, run_units, &job);
 }
