@@ -219,6 +219,7 @@ void check_hvx(struct check *c) {
     HVX_LIST_V_QV(RUN)
     HVX_LIST_V_QVV(RUN)
     HVX_LIST_W_QVV(RUN)
+    printing = false; /* of float ones both builds have the model, in a form of its own under HVX_STRICT_QF */
     HVX_LIST_FLOAT_V_V(RUN)
     HVX_LIST_FLOAT_V_VV(RUN)
     HVX_LIST_FLOAT_W_VV(RUN)
@@ -231,5 +232,4 @@ void check_hvx(struct check *c) {
 void check_print_intrinsics(struct check *c) {
     printing = true;
     check_hvx(c);
-    printing = false;
 }

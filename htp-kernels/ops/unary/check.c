@@ -30,7 +30,7 @@ static const struct op ops[] = {
     {HTP_OP_GELU, GATE, 1e-24, false},
     {HTP_OP_GELU_QUICK, GATE, 1e-24, false},
     {HTP_OP_GELU_ERF, GATE, 0, true},
-    {HTP_OP_SIGMOID, GATE, 1e-26, false},
+    {HTP_OP_SIGMOID, 1e-5, 1e-26, false},
     {HTP_OP_NEG, 0, 0, false},
     {HTP_OP_EXP, CURVE, 1e-33, false},
     {HTP_OP_SOFTPLUS, CURVE, 1e-33, false},

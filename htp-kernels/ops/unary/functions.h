@@ -66,6 +66,30 @@ HVX_INLINE HVX_VectorPair exponential_below(HVX_Vector low, HVX_Vector high, flo
                         hvx_qf32_to_f32(Q6_Vqf32_vadd_Vqf32Vsf(v, offset)));
 }
 
+/*
+ * exp(-|x|) to the last places of f32, 2^-125 at the least. |x| / ln 2 is m - f with an integer m and |f| <= 1/2, found as
+ * in hvx/exp2.h; 2^f by its series, which is 1.2e-7 off. |x| / ln 2 itself is rounded: 4e-6 of the result at x = 80.
+ */
+HVX_INLINE HVX_Vector exponential_exact_below(HVX_Vector x) {
+    static const float series[] = {1.5403530e-4f, 1.3333558e-3f, 9.6181291e-3f, 5.5504109e-2f,
+                                   2.4022651e-1f, 6.9314718e-1f, 1.0f}; /* (ln 2)^n / n! */
+    const HVX_Vector most = hvx_splat_f32(125.0f), offset = hvx_splat_f32(HVX_EXP2_OFFSET);
+    const HVX_Vector t = Q6_Vw_vmin_VwVw(hvx_mul_f32(absolute(x), hvx_splat_f32(HVX_LOG2E)), most);
+    const HVX_Vector nearest = hvx_sub_f32(hvx_splat_f32(HVX_EXP2_OFFSET + 0.5f), t);
+    const HVX_Vector whole = Q6_V_vand_VV(nearest, hvx_splat_i32((int32_t)0xffff0000u)); /* 255 - m */
+    const HVX_Vector power = polynomial(hvx_sub_f32(hvx_sub_f32(offset, whole), t), series, 7);
+    /* 128 + j as a float has j in bits 16..22; 2^-m is 2^(j - 127) */
+    const HVX_Vector exponent = Q6_Vw_vadd_VwVw(Q6_Vw_vasl_VwR(whole, 7), hvx_splat_i32(0x40800000));
+    return Q6_Vw_vadd_VwVw(power, exponent);
+}
+
+/* Exact enough to keep the order of neighbours: experts are chosen by it. */
+HVX_INLINE HVX_Vector sigmoid(HVX_Vector x) {
+    const HVX_Vector e = exponential_exact_below(x);
+    const HVX_Vector r = hvx_reciprocal_f32(hvx_add_f32(e, hvx_splat_f32(1.0f)));
+    return Q6_V_vmux_QVV(Q6_Q_vcmp_gt_VwVw(hvx_zero(), x), hvx_mul_f32(e, r), r);
+}
+
 /* max(x, 0) + log(1 + e) with e = exp(-|x|) in 0 .. 1: a fit 2e-7 off */
 HVX_INLINE HVX_Vector softplus_of(HVX_Vector x, HVX_Vector e) {
     static const float c[] = {-8.530160997e-3f, 4.404492688e-2f, -1.075984041e-1f, 1.773762687e-1f,

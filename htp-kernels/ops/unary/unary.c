@@ -55,11 +55,9 @@ MAP_UNARY(run_tanh, 2, tanh_pair)
 
 HVX_INLINE HVX_VectorPair sigmoid_pair(const struct map *map, HVX_Vector low, HVX_Vector high) {
     (void)map;
-    const HVX_Vector factor = hvx_splat_f32(-HVX_LOG2E);
-    const HVX_VectorPair r = hvx_sigmoid_154(hvx_sigmoid_argument(low, factor), hvx_sigmoid_argument(high, factor));
-    return keep_nan(low, high, HVX_NAN_ONLY, r);
+    return keep_nan(low, high, HVX_NAN_ONLY, Q6_W_vcombine_VV(sigmoid(high), sigmoid(low)));
 }
-MAP_UNARY(run_sigmoid, 5, sigmoid_pair)
+MAP_UNARY(run_sigmoid, 2, sigmoid_pair)
 
 /* x * sigmoid(...), with NaN for what is not below `first_nan` */
 HVX_INLINE HVX_VectorPair gated_pair(HVX_Vector low, HVX_Vector high, HVX_VectorPair sigmoid, uint32_t first_nan) {
