@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
@@ -139,38 +139,7 @@ pub fn run(repo: &Repo, llama: &Llama, device: &Device, args: &Args) -> Result<R
         only = Some(rest.into_iter().collect::<Vec<_>>().join(","));
     }
     progress.done();
-    for case in tally.of_near_ties() {
-        if passes_again(llama, device, &log, &case)? {
-            tally.forgive(&case);
-        }
-    }
     Ok(tally.report())
-}
-
-/// Ops whose cases sort random numbers that a backend has computed, and compare the whole order: two numbers that differ
-/// in their last places, or not at all, may come in either order. Every run has other numbers, so such a case counts as
-/// failed when it fails again.
-const NEAR_TIES: &[&str] = &["TOPK_MOE"];
-
-fn passes_again(llama: &Llama, device: &Device, log: &Path, case: &str) -> Result<bool> {
-    let (op, params) = case.split_once('(').unwrap_or((case, ""));
-    let mut pattern = String::from("^");
-    for c in params.strip_suffix(')').unwrap_or(params).chars() {
-        if !c.is_ascii_alphanumeric() {
-            pattern.push('\\');
-        }
-        pattern.push(c);
-    }
-    pattern.push('$');
-    let mut command = llama.bare("test-backend-ops", device);
-    command.args(["test", "-b", HTP, "-o", op, "-p", &pattern]);
-    let mut reader = Reader::default();
-    let mut outcomes = Vec::new();
-    process::watch(&mut command, log, Duration::from_secs(STALL_SECONDS), Lines::Stdout, |line| {
-        outcomes.extend(reader.line(line).map(|case| case.outcome));
-    })?;
-    let all_passed = outcomes.iter().all(|outcome| *outcome == Outcome::Passed);
-    Ok(reader.finished && !outcomes.is_empty() && all_passed)
 }
 
 /// One reported case.
@@ -370,23 +339,6 @@ impl Tally {
         self.failures.retain(|(case, _)| !ops.contains(op_of(case)));
     }
 
-    /// Failed cases that deserve another run.
-    fn of_near_ties(&self) -> Vec<String> {
-        let cases = self.failures.iter().map(|(case, _)| case.clone());
-        cases.filter(|case| NEAR_TIES.contains(&op_of(case)) && !self.crashed.contains(op_of(case))).collect()
-    }
-
-    /// A failed case has passed after all.
-    fn forgive(&mut self, case: &str) {
-        let before = self.failures.len();
-        self.failures.retain(|(failed, _)| failed != case);
-        let forgiven = (before - self.failures.len()) as u64;
-        if let Some(count) = self.ops.get_mut(op_of(case)) {
-            count.failed -= forgiven.min(count.failed);
-            count.passed += forgiven;
-        }
-    }
-
     fn seen(&self) -> u64 {
         self.ops.values().map(|op| op.cases).sum()
     }
@@ -509,20 +461,6 @@ Backend 2/2: CPU
         assert!(!bad(status(0), false) && !bad(status(1 << 8), true));
         assert!(bad(status(1 << 8), false), "a failure without a failed case");
         assert!(bad(status(11), false) && bad(status(11), true), "a crash at the very end");
-    }
-
-    #[test]
-    fn near_ties_get_another_run() {
-        let case = |op: &str, outcome| Case { op: op.into(), params: "n=1".into(), detail: String::new(), outcome };
-        let mut tally = Tally::default();
-        tally.add(case("ADD", Outcome::Failed));
-        tally.add(case("TOPK_MOE", Outcome::Failed));
-        tally.add(case("TOPK_MOE", Outcome::Passed));
-        assert_eq!(tally.of_near_ties(), ["TOPK_MOE(n=1)"]);
-        tally.forgive("TOPK_MOE(n=1)");
-        let report = tally.report();
-        assert_eq!(report.failures.len(), 1);
-        assert_eq!((report.counts[1].passed, report.counts[1].failed), (2, 0));
     }
 
     #[test]
