@@ -54,6 +54,11 @@ void htp_parallel(struct htp_exec *exec, uint32_t n, htp_thread_fn fn, void *arg
 bool htp_hmx_begin(struct htp_exec *exec);
 
 /* ---- small helpers ---- */
+/* the status of an op that cannot be done; detail: which part of it, for the host's message */
+static inline uint32_t htp_fail(struct htp_exec *exec, uint32_t status, uint32_t detail) {
+    exec->detail = detail;
+    return status;
+}
 static inline uint32_t htp_min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static inline uint32_t htp_div_up(uint32_t a, uint32_t b) { return a / b + (a % b != 0); }
 static inline size_t htp_round_up(size_t a, size_t b) { return (a + b - 1) / b * b; }

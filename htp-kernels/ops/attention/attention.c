@@ -101,11 +101,6 @@ static void join_parts(void *arg, uint32_t thread, uint32_t n_threads) {
 
 /* ---- checking ---- */
 
-static uint32_t fail(struct htp_exec *exec, uint32_t status, uint32_t detail) {
-    exec->detail = detail;
-    return status;
-}
-
 static const struct htp_view *source(const struct htp_exec *exec, uint32_t i) {
     return i < exec->n_src ? exec->src[i] : NULL;
 }
@@ -131,7 +126,7 @@ static uint32_t check_types(struct htp_exec *exec) {
         const uint32_t wanted = i == 3 ? HTP_TYPE_F16 : HTP_TYPE_F32;
         const bool type_fits = i == 1 || i == 2 ? attention_row_bytes(t->type, 32) != 0 : t->type == wanted;
         if (!type_fits || t->layout != HTP_LAYOUT_ROWS || (i != 4 && !has_side_by_side_rows(t)))
-            return fail(exec, HTP_STATUS_UNSUPPORTED, i);
+            return htp_fail(exec, HTP_STATUS_UNSUPPORTED, i);
     }
     return HTP_STATUS_OK;
 }
@@ -141,31 +136,31 @@ static uint32_t check_shapes(struct htp_exec *exec) {
     const struct htp_view *sinks = source(exec, 4), *d = exec->dst;
     const uint32_t wrong = 16;
     if (q->ne[0] != k->ne[0] || k->ne[0] == 0 || k->ne[0] > ATTENTION_MAX_HEAD)
-        return fail(exec, HTP_STATUS_BAD_OP, wrong + 8);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, wrong + 8);
     if (v->ne[0] == 0 || v->ne[0] > ATTENTION_MAX_HEAD)
-        return fail(exec, HTP_STATUS_BAD_OP, wrong + 16);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, wrong + 16);
     for (uint32_t i = 1; i < HTP_MAX_DIMS; i++) {
         if (v->ne[i] != k->ne[i])
-            return fail(exec, HTP_STATUS_BAD_OP, wrong + 16 + i);
+            return htp_fail(exec, HTP_STATUS_BAD_OP, wrong + 16 + i);
         if (k->ne[i] == 0 || (i > 1 && q->ne[i] % k->ne[i] != 0))
-            return fail(exec, HTP_STATUS_BAD_OP, wrong + 8 + i);
+            return htp_fail(exec, HTP_STATUS_BAD_OP, wrong + 8 + i);
     }
     const uint32_t out[HTP_MAX_DIMS] = {v->ne[0], q->ne[2], q->ne[1], q->ne[3]};
     for (uint32_t i = 0; i < HTP_MAX_DIMS; i++) {
         if (d->ne[i] != out[i])
-            return fail(exec, HTP_STATUS_BAD_OP, wrong + 40 + i);
+            return htp_fail(exec, HTP_STATUS_BAD_OP, wrong + 40 + i);
     }
     if (mask != NULL && (mask->ne[0] < k->ne[1] || mask->ne[1] < q->ne[1] || mask->ne[2] == 0 || mask->ne[3] == 0))
-        return fail(exec, HTP_STATUS_BAD_OP, wrong + 24);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, wrong + 24);
     if (sinks != NULL && sinks->ne[0] < q->ne[2])
-        return fail(exec, HTP_STATUS_BAD_OP, wrong + 32);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, wrong + 32);
     return HTP_STATUS_OK;
 }
 
 uint32_t htp_attention(struct htp_exec *exec) {
     if (exec->n_src < 3 || exec->src[0] == NULL || exec->src[1] == NULL || exec->src[2] == NULL || exec->dst == NULL ||
         exec->params == NULL)
-        return fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
     uint32_t status = check_types(exec);
     if (status == HTP_STATUS_OK)
         status = check_shapes(exec);

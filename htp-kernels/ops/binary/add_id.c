@@ -47,26 +47,26 @@ static void run_rows(void *arg, uint32_t thread, uint32_t n_threads) {
  */
 uint32_t binary_add_id(struct htp_exec *exec) {
     if (exec->n_src < 3 || exec->src[2] == NULL)
-        return binary_fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
     struct add_id t = {.ids = exec->src[2], .bad = NO_PLACE};
     t.rows = (struct binary){.a = exec->src[0], .b = exec->src[1], .dst = exec->dst, .op = HTP_OP_ADD};
     const struct htp_view *const a = t.rows.a, *const b = t.rows.b, *const dst = t.rows.dst;
     if (a->type != HTP_TYPE_F32 || b->type != HTP_TYPE_F32 || dst->type != HTP_TYPE_F32 ||
         t.ids->type != HTP_TYPE_I32 || t.ids->layout != HTP_LAYOUT_ROWS)
-        return binary_fail(exec, HTP_STATUS_UNSUPPORTED, 8);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 8);
     for (uint32_t i = 0; i < HTP_MAX_DIMS; i++) {
         const uint32_t of_b = i == 0 ? a->ne[0] : i == 1 ? b->ne[1] : 1;
         if (dst->ne[i] != a->ne[i] || b->ne[i] != of_b)
-            return binary_fail(exec, HTP_STATUS_BAD_OP, 16 + i);
+            return htp_fail(exec, HTP_STATUS_BAD_OP, 16 + i);
     }
     if (t.ids->ne[0] != a->ne[1] || t.ids->ne[1] != a->ne[2])
-        return binary_fail(exec, HTP_STATUS_BAD_OP, 24);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, 24);
     if (htp_rows(dst) == 0 || dst->ne[0] == 0)
         return HTP_STATUS_OK;
     if (b->ne[1] == 0)
-        return binary_fail(exec, HTP_STATUS_BAD_INDEX, 0);
+        return htp_fail(exec, HTP_STATUS_BAD_INDEX, 0);
     binary_choose(&t.rows);
     htp_parallel(exec, binary_threads(exec, dst, binary_bytes(dst)), run_rows, &t);
     const uint32_t bad = atomic_load(&t.bad);
-    return bad == NO_PLACE ? HTP_STATUS_OK : binary_fail(exec, HTP_STATUS_BAD_INDEX, bad);
+    return bad == NO_PLACE ? HTP_STATUS_OK : htp_fail(exec, HTP_STATUS_BAD_INDEX, bad);
 }

@@ -86,22 +86,22 @@ static HVX_NOINLINE bool run_in_vtcm(struct htp_exec *exec, const struct binary 
 /* detail of a failure: 0, 1, 2 the operand (src0, src1, dst) whose layout is wrong, 8 types, 16 + i: size i is wrong */
 uint32_t htp_binary(struct htp_exec *exec) {
     if (exec->n_src < 2 || exec->src[0] == NULL || exec->src[1] == NULL || exec->dst == NULL)
-        return binary_fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
     const struct htp_view *const views[] = {exec->src[0], exec->src[1], exec->dst};
     for (uint32_t i = 0; i < 3; i++) {
         if (views[i]->layout != HTP_LAYOUT_ROWS)
-            return binary_fail(exec, HTP_STATUS_UNSUPPORTED, i);
+            return htp_fail(exec, HTP_STATUS_UNSUPPORTED, i);
     }
     if (exec->op == HTP_OP_ADD_ID)
         return binary_add_id(exec);
     if (exec->op != HTP_OP_ADD && exec->op != HTP_OP_SUB && exec->op != HTP_OP_MUL && exec->op != HTP_OP_DIV)
-        return binary_fail(exec, HTP_STATUS_UNSUPPORTED, exec->op);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, exec->op);
     struct binary t = {.a = exec->src[0], .b = exec->src[1], .dst = exec->dst, .op = exec->op};
     if (!binary_types_fit(t.a, t.b, t.dst))
-        return binary_fail(exec, HTP_STATUS_UNSUPPORTED, 8);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 8);
     for (uint32_t i = 0; i < HTP_MAX_DIMS; i++) {
         if (t.a->ne[i] != t.dst->ne[i] || t.b->ne[i] == 0 || t.a->ne[i] % t.b->ne[i] != 0)
-            return binary_fail(exec, HTP_STATUS_BAD_OP, 16 + i);
+            return htp_fail(exec, HTP_STATUS_BAD_OP, 16 + i);
     }
     if (htp_rows(t.dst) == 0 || t.dst->ne[0] == 0)
         return HTP_STATUS_OK;

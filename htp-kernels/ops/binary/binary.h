@@ -39,9 +39,4 @@ static inline uint64_t binary_bytes(const struct htp_view *dst) {
 
 uint32_t binary_add_id(struct htp_exec *exec);
 
-static inline uint32_t binary_fail(struct htp_exec *exec, uint32_t status, uint32_t detail) {
-    exec->detail = detail;
-    return status;
-}
-
 #endif

@@ -106,38 +106,33 @@ static void run_groups(void *arg, uint32_t thread, uint32_t n_threads) {
     }
 }
 
-static uint32_t fail(struct htp_exec *exec, uint32_t status, uint32_t detail) {
-    exec->detail = detail;
-    return status;
-}
-
 static bool is_f32_rows(const struct htp_view *v) {
     return v->type == HTP_TYPE_F32 && v->layout == HTP_LAYOUT_ROWS && v->nb[0] == 4;
 }
 
 static uint32_t check(struct htp_exec *exec, const struct conv *v) {
     if (!is_f32_rows(v->x))
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 16);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 16);
     if (!is_f32_rows(v->w))
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 17);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 17);
     if (!is_f32_rows(v->dst))
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 18);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 18);
     if (v->channels != v->x->ne[1] || v->channels != v->w->ne[1])
-        return fail(exec, HTP_STATUS_BAD_OP, 32);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, 32);
     if (v->taps == 0 || (uint64_t)v->tokens + v->taps - 1 != v->x->ne[0])
-        return fail(exec, HTP_STATUS_BAD_OP, 33);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, 33);
     if (v->dst->ne[2] != v->x->ne[2])
-        return fail(exec, HTP_STATUS_BAD_OP, 34);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, 34);
     if (v->x->ne[3] != 1 || v->w->ne[2] != 1 || v->w->ne[3] != 1 || v->dst->ne[3] != 1)
-        return fail(exec, HTP_STATUS_BAD_OP, 35);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, 35);
     return HTP_STATUS_OK;
 }
 
 uint32_t htp_conv(struct htp_exec *exec) {
     if (exec->n_src < 2 || exec->src[0] == NULL || exec->src[1] == NULL || exec->dst == NULL)
-        return fail(exec, HTP_STATUS_BAD_OP, 0);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, 0);
     if (exec->op != HTP_OP_SSM_CONV)
-        return fail(exec, HTP_STATUS_UNSUPPORTED, exec->op);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, exec->op);
     struct conv v = {.x = exec->src[0], .w = exec->src[1], .dst = exec->dst, .vtcm = exec->vtcm};
     v.taps = v.w->ne[0];
     v.channels = v.dst->ne[0];

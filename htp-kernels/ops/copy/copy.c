@@ -12,11 +12,6 @@
 
 uint32_t htp_copy(struct htp_exec *exec);
 
-static uint32_t fail(struct htp_exec *exec, uint32_t status, uint32_t detail) {
-    exec->detail = detail;
-    return status;
-}
-
 static uint32_t same_type(struct htp_exec *exec, struct grid *dst, struct grid *src, uint32_t count) {
     if (grid_same_shape(dst, src)) {
         /* the same change of order on both sides changes nothing: bring dst's dense dimension to the front */
@@ -40,18 +35,18 @@ static uint32_t copy_all(struct htp_exec *exec) {
     const htp_row_fn convert = same ? NULL : htp_row_converter(from->type, to->type);
     struct grid src, dst;
     if (!same && convert == NULL)
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 16);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 16);
     const bool wide_src = !same && blocks && htp_type_elements(from->type) == 1;
     const bool wide_dst = !same && blocks && htp_type_elements(to->type) == 1;
     if (!(wide_src ? grid_of_32(&src, from) : grid_of(&src, from)))
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 16);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 16);
     if (!(wide_dst ? grid_of_32(&dst, to) : grid_of(&dst, to)))
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 18);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 18);
     uint32_t count, dst_count;
     if (!grid_count(&src, &count) || !grid_count(&dst, &dst_count))
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 49);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 49);
     if (count != dst_count)
-        return fail(exec, HTP_STATUS_BAD_OP, 32);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, 32);
     if (count == 0)
         return HTP_STATUS_OK;
     if (grids_overlap(&dst, &src) && copy_overlapping(exec, &dst, &src, count, convert, blocks ? 32 : 1))
@@ -68,9 +63,9 @@ static uint32_t take_box(struct htp_exec *exec, struct box *b, uint32_t source) 
     uint32_t count;
     if (src->type != dst->type || src->layout != HTP_LAYOUT_ROWS || !grid_of(&b->src, src) ||
         !grid_count(&b->src, &count))
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 16 + source);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 16 + source);
     if (!grid_of(&b->dst, dst) || b->dst.nb[0] != b->dst.unit || !grid_count(&b->dst, &count))
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 18);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 18);
     return HTP_STATUS_OK;
 }
 
@@ -81,7 +76,7 @@ static uint32_t repeat(struct htp_exec *exec) {
         return status;
     for (uint32_t d = 0; d < HTP_MAX_DIMS; d++) {
         if (b.src.ne[d] == 0 ? b.dst.ne[d] != 0 : b.dst.ne[d] % b.src.ne[d] != 0)
-            return fail(exec, HTP_STATUS_BAD_OP, 32 + d);
+            return htp_fail(exec, HTP_STATUS_BAD_OP, 32 + d);
     }
     box_repeat(exec, &b);
     return HTP_STATUS_OK;
@@ -91,9 +86,9 @@ static uint32_t concat(struct htp_exec *exec) {
     struct htp_concat_params params;
     __builtin_memcpy(&params, exec->params, sizeof(params));
     if (exec->n_src < 2 || exec->src[1] == NULL)
-        return fail(exec, HTP_STATUS_BAD_OP, 0);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, 0);
     if (params.dim >= HTP_MAX_DIMS)
-        return fail(exec, HTP_STATUS_BAD_OP, 48);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, 48);
     struct box b[2] = {0};
     for (uint32_t i = 0; i < 2; i++) {
         const uint32_t status = take_box(exec, &b[i], i);
@@ -103,7 +98,7 @@ static uint32_t concat(struct htp_exec *exec) {
     for (uint32_t d = 0; d < HTP_MAX_DIMS; d++) {
         const uint32_t x = b[0].src.ne[d], y = b[1].src.ne[d], all = b[0].dst.ne[d];
         if (d == params.dim ? x > all || y != all - x : x != all || y != all)
-            return fail(exec, HTP_STATUS_BAD_OP, 32 + d);
+            return htp_fail(exec, HTP_STATUS_BAD_OP, 32 + d);
     }
     b[1].offset[params.dim] = b[0].src.ne[params.dim];
     box_place(exec, &b[0]);
@@ -119,13 +114,13 @@ static uint32_t pad(struct htp_exec *exec) {
     if (status != HTP_STATUS_OK)
         return status;
     if (htp_type_elements(exec->dst->type) != 1)
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 18);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 18);
     for (uint32_t d = 0; d < HTP_MAX_DIMS; d++) {
         const uint64_t sum = (uint64_t)params.by[2 * d] + params.by[2 * d + 1] + b.src.ne[d];
         if (sum != b.dst.ne[d])
-            return fail(exec, HTP_STATUS_BAD_OP, 32 + d);
+            return htp_fail(exec, HTP_STATUS_BAD_OP, 32 + d);
         if (params.circular && b.src.ne[d] == 0 && b.dst.ne[d] != 0)
-            return fail(exec, HTP_STATUS_BAD_OP, 48);
+            return htp_fail(exec, HTP_STATUS_BAD_OP, 48);
         b.offset[d] = params.by[2 * d];
     }
     box_pad(exec, &b, params.circular != 0);
@@ -134,11 +129,11 @@ static uint32_t pad(struct htp_exec *exec) {
 
 uint32_t htp_copy(struct htp_exec *exec) {
     if (exec->n_src < 1 || exec->src[0] == NULL || exec->dst == NULL || exec->params == NULL)
-        return fail(exec, HTP_STATUS_BAD_OP, 0);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, 0);
     if (exec->src[0]->layout != HTP_LAYOUT_ROWS)
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 16);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 16);
     if (exec->dst->layout != HTP_LAYOUT_ROWS)
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 18);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 18);
     switch (exec->op) {
     case HTP_OP_CPY:
     case HTP_OP_CONT:
@@ -150,6 +145,6 @@ uint32_t htp_copy(struct htp_exec *exec) {
     case HTP_OP_PAD:
         return pad(exec);
     default:
-        return fail(exec, HTP_STATUS_UNSUPPORTED, exec->op);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, exec->op);
     }
 }

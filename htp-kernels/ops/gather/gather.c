@@ -90,11 +90,6 @@ static void run_rows(void *arg, uint32_t thread, uint32_t n_threads) {
     }
 }
 
-static uint32_t fail(struct htp_exec *exec, uint32_t status, uint32_t detail) {
-    exec->detail = detail;
-    return status;
-}
-
 static bool is_row_of_elements(const struct htp_view *v) {
     return v->layout == HTP_LAYOUT_ROWS && v->nb[0] == htp_type_bytes(v->type);
 }
@@ -104,38 +99,38 @@ static uint32_t check_types(struct htp_exec *exec, struct gather *g) {
     const struct htp_view *src = exec->src[0], *dst = exec->dst;
     const bool tiled = !g->set && tiled_row_type(src);
     if (!tiled && !is_row_of_elements(src))
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 16);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 16);
     if (g->index->layout != HTP_LAYOUT_ROWS ||
         (g->index->type != HTP_TYPE_I32 && g->index->type != HTP_TYPE_I64))
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 17);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 17);
     if (!is_row_of_elements(dst) || (tiled && dst->type != HTP_TYPE_F32))
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 18);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 18);
     g->convert = htp_row_converter(src->type, dst->type);
     if (g->convert == NULL && src->type != dst->type)
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 18);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 18);
     return HTP_STATUS_OK;
 }
 
 static uint32_t check_shapes(struct htp_exec *exec, const struct gather *g) {
     const struct htp_view *list = g->list, *table = g->table, *index = g->index;
     if (list->ne[0] != table->ne[0])
-        return fail(exec, HTP_STATUS_BAD_OP, 32);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, 32);
     if (list->ne[1] != index->ne[0])
-        return fail(exec, HTP_STATUS_BAD_OP, 33);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, 33);
     for (uint32_t d = 2; d < HTP_MAX_DIMS; d++) {
         const uint32_t n = index->ne[d - 1];
         const bool fits = g->set ? (n != 0 ? list->ne[d] % n == 0 : list->ne[d] == 0) : n == list->ne[d];
         if (list->ne[d] != table->ne[d] || !fits)
-            return fail(exec, HTP_STATUS_BAD_OP, 32 + d);
+            return htp_fail(exec, HTP_STATUS_BAD_OP, 32 + d);
     }
-    return index->ne[3] == 1 ? HTP_STATUS_OK : fail(exec, HTP_STATUS_BAD_OP, 36);
+    return index->ne[3] == 1 ? HTP_STATUS_OK : htp_fail(exec, HTP_STATUS_BAD_OP, 36);
 }
 
 uint32_t htp_gather(struct htp_exec *exec) {
     if (exec->n_src < 2 || exec->src[0] == NULL || exec->src[1] == NULL || exec->dst == NULL)
-        return fail(exec, HTP_STATUS_BAD_OP, 0);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, 0);
     if (exec->op != HTP_OP_GET_ROWS && exec->op != HTP_OP_SET_ROWS)
-        return fail(exec, HTP_STATUS_UNSUPPORTED, exec->op);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, exec->op);
     const bool set = exec->op == HTP_OP_SET_ROWS;
     struct gather g = {
         .table = set ? exec->dst : exec->src[0],
@@ -159,5 +154,5 @@ uint32_t htp_gather(struct htp_exec *exec) {
     n = worth < n ? (uint32_t)worth : n;
     htp_parallel(exec, n, run_rows, &g);
     const uint32_t bad = atomic_load(&g.bad);
-    return bad == NO_PLACE ? HTP_STATUS_OK : fail(exec, HTP_STATUS_BAD_INDEX, bad);
+    return bad == NO_PLACE ? HTP_STATUS_OK : htp_fail(exec, HTP_STATUS_BAD_INDEX, bad);
 }

@@ -117,15 +117,10 @@ static map_fn find_kernel(uint32_t op) {
     }
 }
 
-static uint32_t fail(struct htp_exec *exec, uint32_t status, uint32_t detail) {
-    exec->detail = detail;
-    return status;
-}
-
 /* detail of a failure: 0, 1, 2 the operand (src0, src1, dst) whose type is wrong, 16 + i: size i is wrong */
 uint32_t htp_glu(struct htp_exec *exec) {
     if (exec->n_src < 1 || exec->src[0] == NULL || exec->dst == NULL || exec->params == NULL)
-        return fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
     const struct htp_view *a = exec->src[0], *b = exec->n_src > 1 ? exec->src[1] : NULL, *dst = exec->dst;
     struct htp_view halves[2];
     struct htp_glu_params params;
@@ -135,13 +130,13 @@ uint32_t htp_glu(struct htp_exec *exec) {
     const float floor = !is_oai ? -128.0f : params.alpha > 0 ? -128.0f / params.alpha : -__builtin_inff();
     const struct map map = {find_kernel(exec->op), dst->type, {params.alpha, params.limit, floor}};
     if (map.run == NULL)
-        return fail(exec, HTP_STATUS_UNSUPPORTED, exec->op);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, exec->op);
     if (a->type != dst->type || a->layout != HTP_LAYOUT_ROWS)
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 0);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 0);
     if (b != NULL && (b->type != dst->type || b->layout != HTP_LAYOUT_ROWS))
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 1);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 1);
     if (!map_knows(dst->type) || dst->layout != HTP_LAYOUT_ROWS)
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 2);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 2);
     if (b == NULL) { /* halves of rows, which begin with that of a unless swapped */
         halves[0] = halves[1] = *a;
         const uint32_t length = a->ne[0] / 2; /* as in ggml: of an odd number the last one belongs to neither */
@@ -153,7 +148,7 @@ uint32_t htp_glu(struct htp_exec *exec) {
     }
     for (uint32_t i = 0; i < HTP_MAX_DIMS; i++) {
         if (a->ne[i] != dst->ne[i] || b->ne[i] != dst->ne[i])
-            return fail(exec, HTP_STATUS_BAD_OP, 16 + i);
+            return htp_fail(exec, HTP_STATUS_BAD_OP, 16 + i);
     }
     map_run(exec, &map, a, b, dst);
     return HTP_STATUS_OK;

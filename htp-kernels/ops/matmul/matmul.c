@@ -203,11 +203,6 @@ static void run(const struct matmul *m) {
 
 /* ---- checking ---- */
 
-static uint32_t fail(struct htp_exec *exec, uint32_t status, uint32_t detail) {
-    exec->detail = detail;
-    return status;
-}
-
 static uint32_t type_bytes(uint32_t type) {
     switch (type) {
 #define BYTES(number, NAME, elements, bytes) \
@@ -266,24 +261,24 @@ static uint32_t misfit_id(const struct htp_view *w, const struct htp_view *a, co
 /* detail of a failure: 0 .. 3 which of weights, activations, dst, ids has a wrong type; 16 + i: size i is wrong */
 static uint32_t check(struct htp_exec *exec, struct matmul *m, const struct htp_view *ids) {
     if (exec->n_src < 2 || exec->src[0] == NULL || exec->src[1] == NULL || exec->dst == NULL)
-        return fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
     const struct htp_view *w = exec->src[0], *a = exec->src[1], *d = exec->dst;
     if (!is_weights(m, w))
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 0);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 0);
     if (!is_activations(a))
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 1);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 1);
     if (d->type != HTP_TYPE_F32 || d->layout != HTP_LAYOUT_ROWS || d->nb[0] != 4)
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 2);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 2);
     if (ids != NULL && (ids->type != HTP_TYPE_I32 || ids->layout != HTP_LAYOUT_ROWS))
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 3);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 3);
     for (uint32_t i = 0; i < HTP_MAX_DIMS; i++) {
         if (w->ne[i] == 0 || a->ne[i] == 0 || (ids != NULL && ids->ne[i] == 0))
-            return fail(exec, HTP_STATUS_BAD_OP, 16 + i);
+            return htp_fail(exec, HTP_STATUS_BAD_OP, 16 + i);
     }
     if (w->ne[0] != a->ne[0] || (matmul_is_quantized(w->type) && w->ne[0] % MATMUL_BLOCK != 0))
-        return fail(exec, HTP_STATUS_BAD_OP, 16);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, 16);
     const uint32_t dimension = ids == NULL ? misfit(w, a, d) : misfit_id(w, a, ids, d);
-    return dimension < HTP_MAX_DIMS ? fail(exec, HTP_STATUS_BAD_OP, 16 + dimension) : HTP_STATUS_OK;
+    return dimension < HTP_MAX_DIMS ? htp_fail(exec, HTP_STATUS_BAD_OP, 16 + dimension) : HTP_STATUS_OK;
 }
 
 /* ---- entry ---- */
@@ -309,7 +304,7 @@ static uint32_t multiply_picked(struct matmul *m, const struct htp_view *ids) {
     const uint32_t used = ids->ne[0], tokens = ids->ne[1];
     const uint64_t words = exec->vtcm_size / 4 / 4, least = matmul_order_words(m->matrices, used);
     if (least > exec->vtcm_size / 4)
-        return fail(exec, HTP_STATUS_NO_VTCM, (uint32_t)(least < UINT32_MAX / 4 ? least * 4 : UINT32_MAX));
+        return htp_fail(exec, HTP_STATUS_NO_VTCM, (uint32_t)(least < UINT32_MAX / 4 ? least * 4 : UINT32_MAX));
     const uint64_t fit = words < least ? 1 : 1 + (words - least) / 2 / used;
     const uint32_t step = htp_div_up(tokens, htp_div_up(tokens, fit < tokens ? (uint32_t)fit : tokens));
     const size_t order_bytes =
@@ -319,7 +314,7 @@ static uint32_t multiply_picked(struct matmul *m, const struct htp_view *ids) {
     for (uint32_t first = 0; first < tokens; first += step) {
         uint32_t bad = 0;
         if (!matmul_sort(m, ids, first, htp_min_u32(step, tokens - first), (uint32_t *)(void *)exec->vtcm, &bad))
-            return fail(exec, HTP_STATUS_BAD_INDEX, bad);
+            return htp_fail(exec, HTP_STATUS_BAD_INDEX, bad);
         const uint32_t status = matmul_plan(m);
         if (status != HTP_STATUS_OK)
             return status;
@@ -333,7 +328,7 @@ uint32_t htp_matmul(struct htp_exec *exec) {
     const struct htp_view *ids = NULL;
     if (exec->op == HTP_OP_MUL_MAT_ID) {
         if (exec->n_src < 3 || exec->src[2] == NULL)
-            return fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
+            return htp_fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
         ids = exec->src[2];
     }
     const uint32_t status = check(exec, &m, ids);

@@ -295,11 +295,6 @@ static HVX_NOINLINE bool run_in_vtcm(struct htp_exec *exec, const struct norm *t
 
 /* ---- the whole ---- */
 
-static uint32_t fail(struct htp_exec *exec, uint32_t status, uint32_t detail) {
-    exec->detail = detail;
-    return status;
-}
-
 static const struct htp_view *optional(const struct htp_exec *exec, uint32_t i) {
     return exec->n_src > i ? exec->src[i] : NULL;
 }
@@ -310,30 +305,30 @@ static const struct htp_view *optional(const struct htp_exec *exec, uint32_t i) 
  */
 uint32_t htp_norm(struct htp_exec *exec) {
     if (exec->n_src < 1 || exec->src[0] == NULL || exec->dst == NULL || exec->params == NULL)
-        return fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
     if (exec->op != HTP_OP_RMS_NORM && exec->op != HTP_OP_NORM && exec->op != HTP_OP_L2_NORM)
-        return fail(exec, HTP_STATUS_UNSUPPORTED, exec->op);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, exec->op);
     struct norm t = {.src = exec->src[0], .dst = exec->dst, .op = exec->op};
     t.weight = optional(exec, 1);
     t.addend = optional(exec, 2);
     if ((t.weight == NULL && t.addend != NULL) || (t.weight != NULL && t.op == HTP_OP_L2_NORM))
-        return fail(exec, HTP_STATUS_BAD_OP, 33);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, 33);
     const struct htp_view *const views[] = {t.src, t.dst, t.weight, t.addend};
     for (uint32_t k = 0; k < 4; k++) {
         if (views[k] == NULL)
             continue;
         if (views[k]->type != HTP_TYPE_F32 || views[k]->layout != HTP_LAYOUT_ROWS)
-            return fail(exec, HTP_STATUS_UNSUPPORTED, k);
+            return htp_fail(exec, HTP_STATUS_UNSUPPORTED, k);
         for (uint32_t i = 0; i < HTP_MAX_DIMS; i++) {
             const uint32_t n = views[k]->ne[i];
             if (k < 2 ? n != t.src->ne[i] : n == 0 || t.src->ne[i] % n != 0)
-                return fail(exec, HTP_STATUS_BAD_OP, 16 + i);
+                return htp_fail(exec, HTP_STATUS_BAD_OP, 16 + i);
         }
     }
     struct htp_norm_params params;
     __builtin_memcpy(&params, exec->params, sizeof(params));
     if (!(params.eps >= 0))
-        return fail(exec, HTP_STATUS_BAD_OP, 32);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, 32);
     const uint32_t rows = htp_rows(t.src);
     if (rows == 0 || t.src->ne[0] == 0)
         return HTP_STATUS_OK;

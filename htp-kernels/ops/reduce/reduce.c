@@ -113,24 +113,19 @@ static HVX_NOINLINE bool run_in_vtcm(struct htp_exec *exec, const struct reduce 
 
 /* ---- the whole ---- */
 
-static uint32_t fail(struct htp_exec *exec, uint32_t status, uint32_t detail) {
-    exec->detail = detail;
-    return status;
-}
-
 /* detail of a failure: 0, 1 the operand (src, dst) whose type is wrong, 16 + i: size i of dst is wrong */
 uint32_t htp_reduce(struct htp_exec *exec) {
     if (exec->n_src < 1 || exec->src[0] == NULL || exec->dst == NULL)
-        return fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
     const uint32_t op = exec->op;
     if (op != HTP_OP_SUM_ROWS && op != HTP_OP_ARGMAX && op != HTP_OP_CUMSUM)
-        return fail(exec, HTP_STATUS_UNSUPPORTED, op);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, op);
     const struct htp_view *const src = exec->src[0], *const dst = exec->dst;
     const bool argmax = op == HTP_OP_ARGMAX;
     if (src->type != HTP_TYPE_F32 || src->layout != HTP_LAYOUT_ROWS)
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 0);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 0);
     if (dst->type != (argmax ? HTP_TYPE_I32 : HTP_TYPE_F32) || dst->layout != HTP_LAYOUT_ROWS)
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 1);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 1);
     for (uint32_t i = 0; i < HTP_MAX_DIMS; i++) {
         uint32_t expected = src->ne[i];
         if (argmax) /* of a matrix */
@@ -138,7 +133,7 @@ uint32_t htp_reduce(struct htp_exec *exec) {
         else if (op == HTP_OP_SUM_ROWS && i == 0)
             expected = 1;
         if (dst->ne[i] != expected || (argmax && i > 1 && src->ne[i] != 1))
-            return fail(exec, HTP_STATUS_BAD_OP, 16 + i);
+            return htp_fail(exec, HTP_STATUS_BAD_OP, 16 + i);
     }
     const uint32_t rows = htp_rows(src);
     if (rows == 0 || (op == HTP_OP_CUMSUM && src->ne[0] == 0))

@@ -58,11 +58,6 @@ static void run_heads(void *arg, uint32_t thread, uint32_t n_threads) {
     }
 }
 
-static uint32_t fail(struct htp_exec *exec, uint32_t status, uint32_t detail) {
-    exec->detail = detail;
-    return status;
-}
-
 /* finite: neither NaN nor infinite */
 static bool is_finite(float f) { return f - f == 0; }
 
@@ -126,19 +121,19 @@ static void describe(struct rope *t) {
 /* what the operands have to be like */
 static uint32_t check_operands(struct htp_exec *exec, const struct rope *t) {
     if (!is_rows(t->src, HTP_TYPE_F32) && !is_rows(t->src, HTP_TYPE_F16))
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 0);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 0);
     if (!is_rows(t->dst, t->src->type))
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 3);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 3);
     if (t->src->nb[0] != t->size || t->dst->nb[0] != t->size)
-        return fail(exec, HTP_STATUS_UNSUPPORTED, t->src->nb[0] != t->size ? 0 : 3);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, t->src->nb[0] != t->size ? 0 : 3);
     for (uint32_t i = 0; i < HTP_MAX_DIMS; i++) {
         if (t->src->ne[i] != t->dst->ne[i])
-            return fail(exec, HTP_STATUS_BAD_OP, 16 + i);
+            return htp_fail(exec, HTP_STATUS_BAD_OP, 16 + i);
     }
     if (!is_rows(t->positions, HTP_TYPE_I32))
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 1);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 1);
     if (t->factors != NULL && !is_rows(t->factors, HTP_TYPE_F32))
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 2);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 2);
     return HTP_STATUS_OK;
 }
 
@@ -148,9 +143,9 @@ static uint32_t check_operands(struct htp_exec *exec, const struct rope *t) {
  */
 uint32_t htp_rope(struct htp_exec *exec) {
     if (exec->n_src < 2 || exec->src[0] == NULL || exec->src[1] == NULL || exec->dst == NULL || exec->params == NULL)
-        return fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
     if (exec->op != HTP_OP_ROPE)
-        return fail(exec, HTP_STATUS_UNSUPPORTED, exec->op);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, exec->op);
     struct rope t = {.src = exec->src[0], .positions = exec->src[1], .dst = exec->dst};
     t.factors = exec->n_src > 2 ? exec->src[2] : NULL;
     t.size = t.src->type == HTP_TYPE_F32 ? 4 : 2;
@@ -161,17 +156,17 @@ uint32_t htp_rope(struct htp_exec *exec) {
     if (status != HTP_STATUS_OK || is_empty(t.src))
         return status;
     if (!good_params(&t, &t.params))
-        return fail(exec, HTP_STATUS_BAD_OP, 32);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, 32);
     describe(&t);
     const uint64_t positions = (uint64_t)t.src->ne[2] * (t.has_sections ? ROPE_CHAINS : 1);
     if (is_empty(t.positions) || t.positions->ne[0] < positions)
-        return fail(exec, HTP_STATUS_BAD_OP, 20);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, 20);
     if (t.factors != NULL && (is_empty(t.factors) || t.factors->ne[0] < t.pairs))
-        return fail(exec, HTP_STATUS_BAD_OP, 21);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, 21);
 
     const size_t shared = rope_shared_bytes(&t), each = rope_thread_bytes(&t);
     if (exec->vtcm_size < shared + each)
-        return fail(exec, HTP_STATUS_NO_VTCM, (uint32_t)(shared + each));
+        return htp_fail(exec, HTP_STATUS_NO_VTCM, (uint32_t)(shared + each));
     const uint32_t rows = t.src->ne[1] * t.src->ne[2];
     const uint64_t worth = (uint64_t)htp_rows(t.src) * t.src->ne[0] * t.size / THREAD_BYTES + 1;
     uint32_t n = htp_min_u32(exec->n_threads, rows);

@@ -84,11 +84,6 @@ static void run_rows(void *arg, uint32_t thread, uint32_t n_threads) {
     }
 }
 
-static uint32_t fail(struct htp_exec *exec, uint32_t status, uint32_t detail) {
-    exec->detail = detail;
-    return status;
-}
-
 /* elements of rows side by side */
 static bool has_rows_of(const struct htp_view *v, uint32_t type, uint32_t bytes) {
     return v->type == type && v->layout == HTP_LAYOUT_ROWS && v->nb[0] == bytes;
@@ -100,15 +95,15 @@ static uint32_t check_extras(struct htp_exec *exec, const struct softmax *t) {
     if (t->mask != NULL) {
         const uint32_t *m = t->mask->ne;
         if (!has_rows_of(t->mask, HTP_TYPE_F16, 2) && !has_rows_of(t->mask, HTP_TYPE_F32, 4))
-            return fail(exec, HTP_STATUS_UNSUPPORTED, 1);
+            return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 1);
         if (m[0] < ne[0] || m[1] < ne[1] || m[2] == 0 || m[3] == 0)
-            return fail(exec, HTP_STATUS_BAD_OP, 20);
+            return htp_fail(exec, HTP_STATUS_BAD_OP, 20);
     }
     if (t->sinks != NULL) {
         if (t->sinks->type != HTP_TYPE_F32 || t->sinks->layout != HTP_LAYOUT_ROWS)
-            return fail(exec, HTP_STATUS_UNSUPPORTED, 2);
+            return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 2);
         if (t->sinks->ne[0] < ne[2] || t->sinks->ne[1] == 0 || t->sinks->ne[2] == 0 || t->sinks->ne[3] == 0)
-            return fail(exec, HTP_STATUS_BAD_OP, 21);
+            return htp_fail(exec, HTP_STATUS_BAD_OP, 21);
     }
     return HTP_STATUS_OK;
 }
@@ -119,20 +114,20 @@ static uint32_t check_extras(struct htp_exec *exec, const struct softmax *t) {
  */
 uint32_t htp_softmax(struct htp_exec *exec) {
     if (exec->n_src < 1 || exec->src[0] == NULL || exec->dst == NULL || exec->params == NULL)
-        return fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
     if (exec->op != HTP_OP_SOFT_MAX)
-        return fail(exec, HTP_STATUS_UNSUPPORTED, exec->op);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, exec->op);
     struct softmax t = {.src = exec->src[0], .dst = exec->dst, .vtcm = exec->vtcm};
     t.mask = exec->n_src > 1 ? exec->src[1] : NULL;
     t.sinks = exec->n_src > 2 ? exec->src[2] : NULL;
     __builtin_memcpy(&t.params, exec->params, sizeof(t.params));
     if (!has_rows_of(t.src, HTP_TYPE_F32, 4))
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 0);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 0);
     if (!has_rows_of(t.dst, HTP_TYPE_F32, 4))
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 3);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 3);
     for (uint32_t i = 0; i < HTP_MAX_DIMS; i++) {
         if (t.src->ne[i] != t.dst->ne[i])
-            return fail(exec, HTP_STATUS_BAD_OP, 16 + i);
+            return htp_fail(exec, HTP_STATUS_BAD_OP, 16 + i);
     }
     const uint32_t rows = htp_rows(t.src);
     if (rows == 0 || t.src->ne[0] == 0)

@@ -213,11 +213,11 @@ uint32_t sort_all(struct htp_exec *exec) {
     struct htp_argsort_params params;
     __builtin_memcpy(&params, exec->params, sizeof(params));
     if (params.order > 1)
-        return sort_fail(exec, HTP_STATUS_BAD_OP, 48);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, 48);
     struct argsort t = {.src = exec->src[0], .dst = exec->dst, .vtcm = exec->vtcm};
     const uint32_t length = t.src->ne[0], rows = htp_rows(t.src);
     if (length != t.dst->ne[0])
-        return sort_fail(exec, HTP_STATUS_BAD_OP, 32);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, 32);
     if (length == 0 || rows == 0)
         return HTP_STATUS_OK;
     t.flip = params.order == 0 ? 0x80000000u : 0x7fffffffu;

@@ -5,15 +5,15 @@ uint32_t htp_sort(struct htp_exec *exec);
 
 uint32_t htp_sort(struct htp_exec *exec) {
     if (exec->n_src < 1 || exec->src[0] == NULL || exec->dst == NULL || exec->params == NULL)
-        return sort_fail(exec, HTP_STATUS_BAD_OP, 0);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, 0);
     const struct htp_view *src = exec->src[0], *dst = exec->dst;
     if (src->type != HTP_TYPE_F32 || src->layout != HTP_LAYOUT_ROWS || src->ne[0] > INT32_MAX)
-        return sort_fail(exec, HTP_STATUS_UNSUPPORTED, 16);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 16);
     if (dst->type != HTP_TYPE_I32 || dst->layout != HTP_LAYOUT_ROWS || dst->nb[0] != 4)
-        return sort_fail(exec, HTP_STATUS_UNSUPPORTED, 18);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 18);
     for (uint32_t d = 1; d < HTP_MAX_DIMS; d++) {
         if (src->ne[d] != dst->ne[d])
-            return sort_fail(exec, HTP_STATUS_BAD_OP, 32 + d);
+            return htp_fail(exec, HTP_STATUS_BAD_OP, 32 + d);
     }
     switch (exec->op) {
     case HTP_OP_ARGSORT:
@@ -21,6 +21,6 @@ uint32_t htp_sort(struct htp_exec *exec) {
     case HTP_OP_TOP_K:
         return sort_top_k(exec);
     default:
-        return sort_fail(exec, HTP_STATUS_UNSUPPORTED, exec->op);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, exec->op);
     }
 }

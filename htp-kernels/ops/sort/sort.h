@@ -8,11 +8,6 @@
 
 /* detail of a failure: 0 sources missing, 16 src or 18 dst has a wrong type or row, 32 + dimension whose size is wrong,
  * 48 order */
-static inline uint32_t sort_fail(struct htp_exec *exec, uint32_t status, uint32_t detail) {
-    exec->detail = detail;
-    return status;
-}
-
 uint32_t sort_all(struct htp_exec *exec);   /* ARGSORT */
 uint32_t sort_top_k(struct htp_exec *exec); /* TOP_K */
 

@@ -113,7 +113,7 @@ uint32_t sort_top_k(struct htp_exec *exec) {
     struct top_k t = {.src = exec->src[0], .dst = exec->dst};
     const uint32_t rows = htp_rows(t.src);
     if (t.dst->ne[0] > t.src->ne[0])
-        return sort_fail(exec, HTP_STATUS_BAD_OP, 32);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, 32);
     if (t.dst->ne[0] == 0 || rows == 0)
         return HTP_STATUS_OK;
     const uint64_t worth = (uint64_t)rows * t.src->ne[0] / THREAD_ELEMENTS + 1;

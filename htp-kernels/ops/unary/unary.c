@@ -137,28 +137,23 @@ static map_fn find_kernel(uint32_t op, const struct htp_unary_params *params) {
     }
 }
 
-static uint32_t fail(struct htp_exec *exec, uint32_t status, uint32_t detail) {
-    exec->detail = detail;
-    return status;
-}
-
 /* detail of a failure: 0, 1 the operand (src, dst) whose type is wrong, 16 + i: size i is wrong */
 uint32_t htp_unary(struct htp_exec *exec) {
     if (exec->n_src < 1 || exec->src[0] == NULL || exec->dst == NULL || exec->params == NULL)
-        return fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
+        return htp_fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
     const struct htp_view *src = exec->src[0], *dst = exec->dst;
     struct htp_unary_params params;
     __builtin_memcpy(&params, exec->params, sizeof(params));
     const struct map map = {find_kernel(exec->op, &params), dst->type, {params.args[0], params.args[1]}};
     if (map.run == NULL)
-        return fail(exec, HTP_STATUS_UNSUPPORTED, exec->op);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, exec->op);
     if (src->type != dst->type || src->layout != HTP_LAYOUT_ROWS)
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 0);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 0);
     if (!map_knows(dst->type) || dst->layout != HTP_LAYOUT_ROWS)
-        return fail(exec, HTP_STATUS_UNSUPPORTED, 1);
+        return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 1);
     for (uint32_t i = 0; i < HTP_MAX_DIMS; i++) {
         if (src->ne[i] != dst->ne[i])
-            return fail(exec, HTP_STATUS_BAD_OP, 16 + i);
+            return htp_fail(exec, HTP_STATUS_BAD_OP, 16 + i);
     }
     map_run(exec, &map, src, NULL, dst);
     return HTP_STATUS_OK;
