@@ -33,7 +33,7 @@ static const struct op ops[] = {
     {HTP_OP_SIGMOID, 1e-5, 1e-26, false},
     {HTP_OP_NEG, 0, 0, false},
     {HTP_OP_EXP, CURVE, 1e-33, false},
-    {HTP_OP_SOFTPLUS, CURVE, 1e-33, false},
+    {HTP_OP_SOFTPLUS, 1e-5, 4e-33, false},
     {HTP_OP_TANH, CURVE, 1e-33, false},
     {HTP_OP_RELU, 0, 0, false},
     {HTP_OP_ABS, 0, 0, false},
@@ -106,6 +106,28 @@ static void run_shape(struct check *c, const struct op *op, uint32_t type, const
     check_free(&dst);
 }
 
+/* Experts are chosen by the order of SIGMOID and SOFTPLUS: what is larger does not become smaller. */
+static void keeps_order(struct check *c, uint32_t op, float base) {
+    struct check_tensor x, y;
+    const uint32_t ne[4] = {2000, 1, 1, 1};
+    check_make(&x, HTP_TYPE_F32, HTP_LAYOUT_ROWS, ne, NULL, 0);
+    check_make(&y, HTP_TYPE_F32, HTP_LAYOUT_ROWS, ne, NULL, 0);
+    for (uint32_t i = 0; i < ne[0]; i++)
+        check_set(&x.view, i, 0, 0, 0, base + 2e-5f * (float)i);
+    struct check_run run;
+    check_run_init(&run, op, 1, 4096);
+    run.exec.n_src = 1;
+    run.exec.src[0] = &x.view;
+    run.exec.dst = &y.view;
+    bool ascends = check_run_op(&run, htp_unary) == HTP_STATUS_OK;
+    for (uint32_t i = 1; i < ne[0]; i++)
+        ascends = ascends && check_get(&y.view, i, 0, 0, 0) >= check_get(&y.view, i - 1, 0, 0, 0);
+    check_true(c, ascends, "op %u: operands from %g on lose their order", (unsigned)op, (double)base);
+    check_run_free(&run);
+    check_free(&x);
+    check_free(&y);
+}
+
 static void refuses(struct check *c) {
     struct check_tensor a, b, h, i;
     const uint32_t ne[4] = {32, 2, 1, 1}, other[4] = {32, 3, 1, 1};
@@ -174,6 +196,10 @@ void check_unary(struct check *c) {
             run_shape(c, &ops[0], types[t], &large[s], 1);
             run_shape(c, &ops[4], types[t], &large[s], 6);
         }
+    }
+    for (int base = -3; base <= 2; base++) {
+        keeps_order(c, HTP_OP_SIGMOID, (float)base);
+        keeps_order(c, HTP_OP_SOFTPLUS, (float)base);
     }
     refuses(c);
 }

@@ -6,6 +6,7 @@
 #define UNARY_FUNCTIONS_H
 
 #include "hvx/divide.h"
+#include "hvx/exact.h"
 #include "hvx/sigmoid.h"
 
 #define UNARY_INFINITY 0x7f800000
@@ -15,15 +16,6 @@
 HVX_INLINE HVX_VectorPair keep_nan(HVX_Vector low, HVX_Vector high, uint32_t first_nan, HVX_VectorPair r) {
     const HVX_Vector limit = hvx_splat_i32((int32_t)first_nan);
     return Q6_W_vcombine_VV(hvx_keep_nan(high, limit, Q6_V_hi_W(r)), hvx_keep_nan(low, limit, Q6_V_lo_W(r)));
-}
-
-/* c[0] * x^(n-1) + ... + c[n-1], f32 */
-HVX_INLINE HVX_Vector polynomial(HVX_Vector x, const float *c, int n) {
-    HVX_Vector sum = hvx_splat_f32(c[0]);
-    HVX_UNROLL
-    for (int i = 1; i < n; i++)
-        sum = hvx_qf32_to_f32(Q6_Vqf32_vadd_Vqf32Vsf(hvx_mul_f32_qf32(sum, x), hvx_splat_f32(c[i])));
-    return sum;
 }
 
 HVX_INLINE HVX_Vector absolute(HVX_Vector x) { return Q6_V_vand_VV(x, hvx_splat_i32(0x7fffffff)); }
@@ -66,21 +58,9 @@ HVX_INLINE HVX_VectorPair exponential_below(HVX_Vector low, HVX_Vector high, flo
                         hvx_qf32_to_f32(Q6_Vqf32_vadd_Vqf32Vsf(v, offset)));
 }
 
-/*
- * exp(-|x|) to the last places of f32, 2^-125 at the least. |x| / ln 2 is m - f with an integer m and |f| <= 1/2, found as
- * in hvx/exp2.h; 2^f by its series, which is 1.2e-7 off. |x| / ln 2 itself is rounded: 4e-6 of the result at x = 80.
- */
+/* exp(-|x|), 4e-6 off where |x| = 80: |x| / ln 2 is rounded */
 HVX_INLINE HVX_Vector exponential_exact_below(HVX_Vector x) {
-    static const float series[] = {1.5403530e-4f, 1.3333558e-3f, 9.6181291e-3f, 5.5504109e-2f,
-                                   2.4022651e-1f, 6.9314718e-1f, 1.0f}; /* (ln 2)^n / n! */
-    const HVX_Vector most = hvx_splat_f32(125.0f), offset = hvx_splat_f32(HVX_EXP2_OFFSET);
-    const HVX_Vector t = Q6_Vw_vmin_VwVw(hvx_mul_f32(absolute(x), hvx_splat_f32(HVX_LOG2E)), most);
-    const HVX_Vector nearest = hvx_sub_f32(hvx_splat_f32(HVX_EXP2_OFFSET + 0.5f), t);
-    const HVX_Vector whole = Q6_V_vand_VV(nearest, hvx_splat_i32((int32_t)0xffff0000u)); /* 255 - m */
-    const HVX_Vector power = polynomial(hvx_sub_f32(hvx_sub_f32(offset, whole), t), series, 7);
-    /* 128 + j as a float has j in bits 16..22; 2^-m is 2^(j - 127) */
-    const HVX_Vector exponent = Q6_Vw_vadd_VwVw(Q6_Vw_vasl_VwR(whole, 7), hvx_splat_i32(0x40800000));
-    return Q6_Vw_vadd_VwVw(power, exponent);
+    return hvx_exp2_minus_exact(hvx_mul_f32(absolute(x), hvx_splat_f32(HVX_LOG2E)));
 }
 
 /* Exact enough to keep the order of neighbours: experts are chosen by it. */
@@ -90,11 +70,12 @@ HVX_INLINE HVX_Vector sigmoid(HVX_Vector x) {
     return Q6_V_vmux_QVV(Q6_Q_vcmp_gt_VwVw(hvx_zero(), x), hvx_mul_f32(e, r), r);
 }
 
-/* max(x, 0) + log(1 + e) with e = exp(-|x|) in 0 .. 1: a fit 2e-7 off */
-HVX_INLINE HVX_Vector softplus_of(HVX_Vector x, HVX_Vector e) {
-    static const float c[] = {-8.530160997e-3f, 4.404492688e-2f, -1.075984041e-1f, 1.773762687e-1f,
-                              -2.449183061e-1f, 3.327460660e-1f, -4.999731403e-1f, 9.999997782e-1f};
-    return hvx_add_f32(relu(x), hvx_mul_f32(e, polynomial(e, c, 8)));
+/* max(x, 0) + log(1 + e) with e = exp(-|x|) in 0 .. 1, by a fit 5e-9 off; keeps the order of neighbours, as above */
+HVX_INLINE HVX_Vector softplus(HVX_Vector x) {
+    static const float c[] = {-3.176057018e-3f, 1.954252726e-2f,  -5.637361283e-2f, 1.05436238e-1f,  -1.526966707e-1f,
+                              1.966327426e-1f,  -2.495161626e-1f, 3.33297105e-1f,   -4.999989265e-1f, 9.999999947e-1f};
+    const HVX_Vector e = exponential_exact_below(x);
+    return hvx_add_f32(relu(x), hvx_mul_f32(e, hvx_polynomial(e, c, 10)));
 }
 
 /* e = exp(-2|x|). Small x by a fit of (tanh(x) - x) / x^3 up to 0.6, 8e-8 off; others by (1 - e) / (1 + e), 1e-5 off */
@@ -102,7 +83,7 @@ HVX_INLINE HVX_Vector tanh_of(HVX_Vector x, HVX_Vector e) {
     static const float c[] = {1.565227930e-2f, -5.223820674e-2f, 1.331364682e-1f, -3.333262778e-1f};
     const HVX_Vector magnitude = absolute(x), one = hvx_splat_f32(1.0f);
     const HVX_Vector square = hvx_mul_f32(x, x);
-    const HVX_Vector small = hvx_add_f32(hvx_mul_f32(hvx_mul_f32(x, square), polynomial(square, c, 4)), x);
+    const HVX_Vector small = hvx_add_f32(hvx_mul_f32(hvx_mul_f32(x, square), hvx_polynomial(square, c, 4)), x);
     const HVX_Vector ratio = hvx_mul_f32(hvx_sub_f32(one, e), hvx_reciprocal_f32(hvx_add_f32(one, e)));
     const HVX_Vector large = Q6_V_vor_VV(ratio, Q6_V_vand_VV(x, hvx_splat_i32(INT32_MIN)));
     return Q6_V_vmux_QVV(Q6_Q_vcmp_gt_VwVw(magnitude, hvx_splat_f32(0.6f)), large, small);
@@ -143,7 +124,8 @@ HVX_INLINE HVX_Vector logarithm(HVX_Vector x) {
     const HVX_Vector power = Q6_Vw_vadd_VwVw(Q6_Vw_vsub_VwVw(s.exponent, hvx_splat_i32(127)), step_up);
     const HVX_Vector square = hvx_mul_f32(r, r);
     const HVX_Vector bend =
-        hvx_sub_f32(hvx_mul_f32(hvx_mul_f32(r, square), polynomial(r, c, 7)), hvx_mul_f32(square, hvx_splat_f32(0.5f)));
+        hvx_sub_f32(hvx_mul_f32(hvx_mul_f32(r, square), hvx_polynomial(r, c, 7)),
+                    hvx_mul_f32(square, hvx_splat_f32(0.5f)));
     const HVX_Vector whole = hvx_mul_f32(hvx_i32_to_f32(power), hvx_splat_f32(0.69314718056f));
     const HVX_Vector log = hvx_add_f32(whole, hvx_add_f32(bend, r));
     const HVX_VectorPred is_zero = Q6_Q_vcmp_eq_VwVw(magnitude, zero), is_inf = Q6_Q_vcmp_eq_VwVw(x, infinity);

@@ -39,9 +39,7 @@ MAP_UNARY(run_exp, 8, exp_pair)
 
 HVX_INLINE HVX_VectorPair softplus_pair(const struct map *map, HVX_Vector low, HVX_Vector high) {
     (void)map;
-    const HVX_VectorPair e = exponential_below(low, high, -HVX_LOG2E);
-    const HVX_Vector a = softplus_of(low, Q6_V_lo_W(e)), b = softplus_of(high, Q6_V_hi_W(e));
-    return keep_nan(low, high, HVX_NAN_ONLY, Q6_W_vcombine_VV(b, a));
+    return keep_nan(low, high, HVX_NAN_ONLY, Q6_W_vcombine_VV(softplus(high), softplus(low)));
 }
 MAP_UNARY(run_softplus, 2, softplus_pair)
 
