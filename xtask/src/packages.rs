@@ -177,13 +177,29 @@ pub fn libclang() -> Option<PathBuf> {
     let entries = folders.into_iter().flat_map(|dir| std::fs::read_dir(dir).into_iter().flatten().flatten());
     entries.map(|entry| entry.path()).find(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        (name.starts_with("libclang.so") || name.starts_with("libclang-")) && name.contains(".so") && path.exists()
+        is_libclang(&name) && path.exists()
     })
+}
+
+/// libclang-cpp is another library, which bindgen cannot use.
+fn is_libclang(name: &str) -> bool {
+    let versioned = name.starts_with("libclang-") && !name.starts_with("libclang-cpp") && name.contains(".so");
+    versioned || name.starts_with("libclang.so")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_names_of_libclang() {
+        for name in ["libclang.so", "libclang.so.1", "libclang-14.so.14.0.6", "libclang-14.so.1"] {
+            assert!(is_libclang(name), "{name}");
+        }
+        for name in ["libclang-cpp.so.14", "libclang-cpp14.so", "libclang-14.a", "libclangBasic.so"] {
+            assert!(!is_libclang(name), "{name}");
+        }
+    }
 
     #[test]
     fn sources_of_another_suite() {
