@@ -27,8 +27,8 @@ pub struct Config {
     pub hostbuf: bool,
     /// How much to log, 0 to 3.
     pub verbose: u32,
-    /// Whether to log how long batches take.
-    pub profile: bool,
+    /// What to log about the cost of ops.
+    pub profile: Profile,
     /// Whether to turn the DSP's trace hardware on.
     pub etm: bool,
     /// Whether to send each op by itself.
@@ -52,7 +52,7 @@ impl Default for Config {
             nhmx: 1,
             hostbuf: true,
             verbose: 0,
-            profile: false,
+            profile: Profile::default(),
             etm: false,
             opsync: false,
             opbatch: 1280,
@@ -60,6 +60,15 @@ impl Default for Config {
             mbuf: 1024,
         }
     }
+}
+
+/// What to log about the cost of ops.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Profile {
+    /// Whether to log it at all.
+    pub enabled: bool,
+    /// Numbers of hardware events of the DSP to count as well.
+    pub events: Vec<u32>,
 }
 
 /// What is known about a knob, for documentation.
@@ -196,11 +205,12 @@ const KNOBS: &[Entry] = &[
     Entry {
         knob: Knob {
             name: "GGML_HEXAGON_PROFILE",
-            kind: "0 or 1",
+            kind: "0 to 2, or up to 8 numbers of hardware events: `0x111,0x100`",
             default: "0",
-            meaning: "log how long batches take on the DSP",
+            meaning:
+                "log what each op costs on the DSP: 1 time, cycles and packets; 2 hardware events too, a choice of 8",
         },
-        set: |config, value| store(&mut config.profile, switch(value)),
+        set: |config, value| store(&mut config.profile, Profile::parse(value)),
     },
     Entry {
         knob: Knob {
@@ -248,6 +258,34 @@ const KNOBS: &[Entry] = &[
         set: |config, value| store(&mut config.mbuf, number(value, 1, MAX_BUFFER_MIB)),
     },
 ];
+
+/// Packets; HVX: cycles with work, packets, stalls for registers; L2: reads and misses. Numbers of Qualcomm's manuals.
+const DEFAULT_EVENTS: [u32; MAX_EVENTS] = [0x3, 0x111, 0x100, 0x105, 0x240, 0x256, 0x7d, 0x8c];
+const MAX_EVENTS: usize = crate::batch::wire::HTP_MAX_EVENTS as usize;
+/// An event's number has 10 bits.
+const MAX_EVENT: u32 = 1023;
+
+impl Profile {
+    fn parse(text: &str) -> Option<Profile> {
+        let event = |text: &str| {
+            let text = text.trim();
+            let number = match text.strip_prefix("0x") {
+                Some(digits) => u32::from_str_radix(digits, 16).ok()?,
+                None => text.parse().ok()?,
+            };
+            (number <= MAX_EVENT).then_some(number)
+        };
+        let events = match text {
+            "2" => DEFAULT_EVENTS.to_vec(),
+            // a number alone may be a mode of later versions
+            text if text.contains(',') || text.starts_with("0x") => {
+                text.split(',').map(event).collect::<Option<Vec<u32>>>()?
+            }
+            text => return Some(Profile { enabled: switch(text)?, events: Vec::new() }),
+        };
+        (events.len() <= MAX_EVENTS).then_some(Profile { enabled: true, events })
+    }
+}
 
 /// Puts a parsed value into its place; the place may be an Option of the value.
 fn store<T, P: From<T>>(place: &mut P, value: Option<T>) -> Option<()> {
@@ -341,6 +379,10 @@ mod tests {
         config
     }
 
+    fn profile(events: &[u32]) -> Profile {
+        Profile { enabled: true, events: events.to_vec() }
+    }
+
     #[test]
     fn nothing_set_means_defaults() {
         assert_eq!(Config::parse(|_| None), (Config::default(), vec![]));
@@ -359,7 +401,10 @@ mod tests {
             ("NHMX", "0", edited(|c| c.nhmx = 0)),
             ("HOSTBUF", "0", edited(|c| c.hostbuf = false)),
             ("VERBOSE", "3", edited(|c| c.verbose = 3)),
-            ("PROFILE", "on", edited(|c| c.profile = true)),
+            ("PROFILE", "on", edited(|c| c.profile.enabled = true)),
+            ("PROFILE", "2", edited(|c| c.profile = profile(&DEFAULT_EVENTS))),
+            ("PROFILE", "0x3ff", edited(|c| c.profile = profile(&[1023]))),
+            ("PROFILE", "3, 0x111,256", edited(|c| c.profile = profile(&[3, 0x111, 256]))),
             ("ETM", "1", edited(|c| c.etm = true)),
             ("OPSYNC", "true", edited(|c| c.opsync = true)),
             ("OPBATCH", "1", edited(|c| c.opbatch = 1)),
@@ -391,6 +436,10 @@ mod tests {
             ("HOSTBUF", "maybe"),
             ("VERBOSE", "4"),
             ("PROFILE", "x"),
+            ("PROFILE", "3"),
+            ("PROFILE", "0x400"),
+            ("PROFILE", "1,2,"),
+            ("PROFILE", "1,2,3,4,5,6,7,8,9"),
             ("ETM", "-1"),
             ("OPSYNC", "10"),
             ("OPBATCH", "0"),

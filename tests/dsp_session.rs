@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use dsp_driver::{response, Answer, Driver, DEAD};
 use ggml_hexagon::batch::wire::*;
-use ggml_hexagon::config::Config;
+use ggml_hexagon::config::{Config, Profile};
 use ggml_hexagon::dsp::{Capabilities, MappedBuffer, Session, SharedMemory};
 use ggml_hexagon::error::{Error, HtpStatus};
 use hexagon_sdk_sys::*;
@@ -45,13 +45,14 @@ fn ready(driver: &Driver) -> (Arc<Session>, Arc<MappedBuffer>) {
 #[test]
 fn bring_up_and_teardown_have_an_order() {
     let driver = Driver::new();
-    let config = Config { nhvx: 3, use_hmx: false, etm: true, ..config() };
+    let profile = Profile { enabled: true, events: vec![3, 0x111] };
+    let config = Config { nhvx: 3, use_hmx: false, etm: true, profile, ..config() };
     let session = open_with(driver.rpc(), 1, &config).expect("bring-up");
     let uri = "file:///libggml-htp-v75.so?htp_iface_skel_handle_invoke&_modver=1.0&_dom=cdsp&_session=1&asked=1";
     let open = format!("open {uri}");
-    let bring_up =
-        ["reserve cdsp HTP1", "unsigned 11 1", &open, "latency", "queue 11", "export", "etm 1", "start", "hwinfo"];
-    assert_eq!(driver.take_log(), bring_up);
+    let before = ["reserve cdsp HTP1", "unsigned 11 1", &open, "latency", "queue 11", "export", "etm 1"];
+    assert_eq!(driver.take_log(), [&before[..], &["events [3, 273]", "start", "hwinfo"]].concat());
+    assert_eq!(session.events(), [3, 0x111]);
     let start = driver.starts()[0];
     assert_eq!((start.session_id, start.n_hvx, start.use_hmx, start.version), (1, 3, 0, HTP_WIRE_VERSION));
     assert_eq!(start.queue_id, 64 | 1 << 40);
@@ -64,7 +65,7 @@ fn bring_up_and_teardown_have_an_order() {
     drop(session);
     assert_eq!(driver.take_log(), [""; 0], "a buffer keeps its session");
     drop(buffer);
-    assert_eq!(driver.take_log(), ["unmap", "free", "stop", "etm 0", "queue close", "close"]);
+    assert_eq!(driver.take_log(), ["unmap", "free", "stop", "events []", "etm 0", "queue close", "close"]);
     driver.assert_idle();
     assert_eq!(driver.reserved(), 0);
 }
@@ -123,15 +124,18 @@ fn old_drivers_do() {
     driver.fail("uri", AEE_EUNSUPPORTED);
     driver.fail("latency", AEE_EUNSUPPORTED);
     driver.fail("etm", AEE_EUNSUPPORTED);
-    let config = Config { etm: true, ..config() };
+    driver.fail("events", AEE_EUNSUPPORTED);
+    let profile = Profile { enabled: true, events: vec![3] };
+    let config = Config { etm: true, profile, ..config() };
     let sessions: Vec<_> = (0..2).map(|index| open_with(driver.rpc(), index, &config).expect("bring-up")).collect();
+    assert!(sessions.iter().all(|session| session.events().is_empty()), "what is not counted is not shown");
     let log = driver.take_log();
     let uris: Vec<&str> = log.iter().filter_map(|line| line.strip_prefix("open ")).collect();
     let module = "file:///libggml-htp-v75.so?htp_iface_skel_handle_invoke&_modver=1.0";
     assert_eq!(uris, [format!("{module}&_dom=cdsp"), format!("{module}&_dom=cdsp&_session=1")]);
     drop(sessions);
     assert!(
-        !driver.take_log().iter().any(|line| line.starts_with("etm 0")),
+        !driver.take_log().iter().any(|line| line.starts_with("etm 0") || line.starts_with("events [")),
         "what was not turned on is not turned off"
     );
     driver.repair();

@@ -72,9 +72,13 @@ impl Setup {
 
     /// A short completion on the device.
     fn complete(&self, environment: &[(&str, &str)]) -> Output {
+        self.complete_with(&[], environment)
+    }
+
+    fn complete_with(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
         let mut command = Command::new(self.bin.join("llama-completion"));
         command.arg("-m").arg(variable("MODEL")).args(["-p", "Once upon a time", "-n", "8", "--temp", "0", "-no-cnv"]);
-        command.args(["-ngl", "99", "--no-warmup", "-c", "256"]);
+        command.args(["-ngl", "99", "--no-warmup", "-c", "256"]).args(arguments);
         command.env("GGML_BACKEND_PATH", self.plugin()).env("GGML_HEXAGON_DRIVER", self.driver());
         run(command.envs(environment.iter().copied()))
     }
@@ -259,4 +263,23 @@ fn a_dsp_that_dies_fails_the_graph_and_not_the_program() {
     let setup = Setup::new();
     let output = setup.complete(&[("HTP_SIM_FAULTS", "kill:3")]);
     assert_said(&output, &["HTP0:", "0x2e"]);
+}
+
+/// llama.cpp's own script reads the profile, with and without events that the simulated DSP does not count.
+#[test]
+#[ignore = "needs llama.cpp: cargo xtask test"]
+fn a_profile_is_what_the_scripts_of_llama_cpp_read() {
+    let setup = Setup::new();
+    for (value, warnings) in [("1", 0), ("2", 1)] {
+        let output = setup.complete_with(&["-v"], &[("GGML_HEXAGON_PROFILE", value)]);
+        assert_said(&output, &["HTP0 profile-op OPBATCH|", "HTP0 profile-op RMS_NORM+MUL|", "HTP0: op  "]);
+        let text = text(&output);
+        assert_eq!(text.matches("hardware events cannot be counted").count(), warnings, "{text}");
+        let log = setup.folder.path().join("log");
+        fs::write(&log, &text).expect("a log file");
+        let script = setup.source.join("scripts/snapdragon/ggml-hexagon-profile.py");
+        let table = run(Command::new("python3").arg(script).arg(&log));
+        assert!(table.status.success(), "{}", self::text(&table));
+        assert_said(&table, &["MUL_MAT", "RMS_NORM+MUL", "q4_0 x f32 -> f32", "576:576:1:1 x 576:"]);
+    }
 }

@@ -68,6 +68,17 @@ bool platform_power_up(bool want_hmx);
 void platform_power_down(void);
 int platform_etm(bool enable);
 
+/* ---- performance counters ---- */
+#define PLATFORM_EVENTS 8
+struct platform_counters {
+    uint64_t cycles;                  /* of the processor */
+    uint64_t packets;                 /* executed by this thread; always 0 where nobody counts */
+    uint32_t events[PLATFORM_EVENTS]; /* as chosen; they wrap around */
+};
+/* Chooses the hardware events to count, at most PLATFORM_EVENTS numbers below 1024; none: nothing is counted. */
+int platform_count_events(const uint32_t *events, uint32_t n_events);
+void platform_read_counters(struct platform_counters *counters);
+
 /* ---- queue ---- */
 struct platform_queue;
 /* packet: one queue packet that has arrived. Called on a thread of the platform, one call at a time a queue. */

@@ -41,6 +41,9 @@ static uint32_t check_header(const struct htp_batch *b, uint32_t size, struct ht
         fault->detail = HTP_BATCH_TENSORS;
     else if (!table_fits(b->ops_offset, b->n_ops, HTP_MAX_OPS, sizeof(struct htp_op_desc), size))
         fault->detail = HTP_BATCH_OPS;
+    else if (b->profile_offset != 0 &&
+             !table_fits(b->profile_offset, b->n_ops, HTP_MAX_OPS, sizeof(struct htp_op_profile), size))
+        fault->detail = HTP_BATCH_PROFILE;
     else
         return HTP_STATUS_OK;
     return HTP_STATUS_BAD_BATCH;
@@ -137,7 +140,7 @@ static void *grow(void *table, uint32_t *room, uint32_t n, size_t entry) {
     return table;
 }
 
-uint32_t htp_load_batch(struct htp_work *work, struct htp_maps *maps, const uint8_t *batch, uint32_t size,
+uint32_t htp_load_batch(struct htp_work *work, struct htp_maps *maps, uint8_t *batch, uint32_t size,
                         struct htp_fault *fault) {
     struct htp_batch header;
     take(&header, batch, sizeof(header));
@@ -148,6 +151,7 @@ uint32_t htp_load_batch(struct htp_work *work, struct htp_maps *maps, const uint
     work->n_buffers = header.n_buffers;
     work->n_tensors = header.n_tensors;
     work->n_ops = header.n_ops;
+    work->profile = header.profile_offset != 0 ? batch + header.profile_offset : NULL;
     work->slots = grow(work->slots, &work->slots_room, work->n_tensors, sizeof(*work->slots));
     work->ops = grow(work->ops, &work->ops_room, work->n_ops, sizeof(*work->ops));
     if (work->slots_room < work->n_tensors || work->ops_room < work->n_ops)

@@ -31,6 +31,7 @@ struct htp_work {
     struct htp_space buffers[HTP_MAX_BUFFERS];
     struct htp_slot *slots;
     struct htp_op_desc *ops;
+    uint8_t *profile; /* struct htp_op_profile[n_ops] in the command buffer, to be written; NULL: not wanted */
     uint32_t slots_room, ops_room; /* entries allocated, kept from batch to batch */
 };
 
@@ -46,11 +47,13 @@ struct htp_fault {
 #define HTP_BATCH_BUFFERS 3  /* buffer table: count, alignment or range; the others likewise */
 #define HTP_BATCH_TENSORS 4
 #define HTP_BATCH_OPS 5
+#define HTP_BATCH_PROFILE 6
 
 /* The checks that need no memory: enum htp_status. */
 uint32_t htp_check_request(const struct htp_request *request, struct htp_fault *fault);
-/* Fills `work` from the batch of `size` bytes; returns an enum htp_status. All is checked when it is OK. */
-uint32_t htp_load_batch(struct htp_work *work, struct htp_maps *maps, const uint8_t *batch, uint32_t size,
+/* Fills `work` from the batch of `size` bytes, and only reads these; returns an enum htp_status. All is checked when it
+ * is OK. */
+uint32_t htp_load_batch(struct htp_work *work, struct htp_maps *maps, uint8_t *batch, uint32_t size,
                         struct htp_fault *fault);
 void htp_free_work(struct htp_work *work);
 

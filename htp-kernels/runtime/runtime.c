@@ -49,6 +49,8 @@ struct progress {
     uint32_t ops_done, hmx_ops;
 };
 
+HTP_STATIC_ASSERT(HTP_MAX_EVENTS == PLATFORM_EVENTS, "as many events as the platform counts");
+
 static bool is_empty(const struct htp_view *v) {
     return v->ne[0] == 0 || v->ne[1] == 0 || v->ne[2] == 0 || v->ne[3] == 0;
 }
@@ -79,6 +81,29 @@ static uint32_t run_op(struct htp_runtime *rt, const struct htp_op_desc *op, str
     return status;
 }
 
+/* The same, and what it cost goes into the batch's profile. */
+static uint32_t run_profiled(struct htp_runtime *rt, uint32_t index, struct htp_fault *fault,
+                             struct progress *progress) {
+    struct platform_counters before, after;
+    const uint32_t hmx_ops = progress->hmx_ops;
+    const uint64_t begin = platform_time_us();
+    platform_read_counters(&before);
+    const uint32_t status = run_op(rt, &rt->work.ops[index], fault, progress);
+    platform_read_counters(&after);
+    struct htp_op_profile profile = {
+        .start = before.cycles,
+        .cycles = after.cycles - before.cycles,
+        .packets = after.packets - before.packets,
+        .usecs = (uint32_t)(platform_time_us() - begin),
+        .hmx = progress->hmx_ops - hmx_ops,
+    };
+    for (uint32_t i = 0; i < HTP_MAX_EVENTS; i++)
+        profile.events[i] = after.events[i] - before.events[i];
+    if (status == HTP_STATUS_OK)
+        memcpy(rt->work.profile + index * sizeof(profile), &profile, sizeof(profile));
+    return status;
+}
+
 static uint32_t run_ops(struct htp_runtime *rt, struct htp_fault *fault, struct progress *progress) {
     const struct htp_work *work = &rt->work;
     uint32_t status = HTP_STATUS_OK;
@@ -94,7 +119,8 @@ static uint32_t run_ops(struct htp_runtime *rt, struct htp_fault *fault, struct 
             platform_cache_invalidate(work->slots[i].view.data, work->slots[i].bytes);
     }
     for (uint32_t i = 0; i < work->n_ops; i++) {
-        status = run_op(rt, &work->ops[i], fault, progress);
+        status = work->profile != NULL ? run_profiled(rt, i, fault, progress)
+                                       : run_op(rt, &work->ops[i], fault, progress);
         if (status != HTP_STATUS_OK) {
             fault->op_index = i;
             break;
@@ -105,6 +131,8 @@ static uint32_t run_ops(struct htp_runtime *rt, struct htp_fault *fault, struct 
         if (work->slots[i].is_written && work->slots[i].bytes > 0)
             platform_cache_flush(work->slots[i].view.data, work->slots[i].bytes);
     }
+    if (work->profile != NULL)
+        platform_cache_flush(work->profile, progress->ops_done * sizeof(struct htp_op_profile));
     platform_vtcm_end();
     return status;
 }
@@ -115,12 +143,12 @@ static uint32_t run_request(struct htp_runtime *rt, const struct htp_request *re
     if (status != HTP_STATUS_OK)
         return status;
     htp_maps_begin(&rt->maps);
-    const uint8_t *commands = htp_maps_get(&rt->maps, request->fd, request->fd_size);
+    uint8_t *commands = htp_maps_get(&rt->maps, request->fd, request->fd_size);
     if (commands == NULL) {
         fault->detail = HTP_NO_TENSOR; /* not a buffer of the table */
         return HTP_STATUS_BAD_BUFFER;
     }
-    const uint8_t *batch = commands + request->offset;
+    uint8_t *batch = commands + request->offset;
     platform_cache_invalidate(batch, request->size);
     status = htp_load_batch(&rt->work, &rt->maps, batch, request->size, fault);
     return status == HTP_STATUS_OK ? run_ops(rt, fault, progress) : status;

@@ -101,6 +101,20 @@ static int set_etm(const skel_arg *args) {
     return platform_etm(etm.enable != 0);
 }
 
+static int count_events(const skel_arg *args) {
+    struct htp_iface_events chosen;
+    if (!has_bytes(&args[0], sizeof(chosen)))
+        return HTP_AEE_BAD_PARAMETER;
+    memcpy(&chosen, args[0].buf.pv, sizeof(chosen));
+    if (chosen.n_events > HTP_MAX_EVENTS)
+        return HTP_AEE_BAD_PARAMETER;
+    for (uint32_t i = 0; i < chosen.n_events; i++) {
+        if (chosen.events[i] >= 1024)
+            return HTP_AEE_BAD_PARAMETER;
+    }
+    return platform_count_events(chosen.events, chosen.n_events);
+}
+
 static int get_hwinfo(const struct session *session, const skel_arg *args) {
     struct htp_iface_hwinfo info;
     if (!has_bytes(&args[0], sizeof(info)))
@@ -121,6 +135,7 @@ static bool method_counts(uint32_t method, uint32_t *counts) {
         return true;
     case HTP_IFACE_START:
     case HTP_IFACE_ETM:
+    case HTP_IFACE_COUNT_EVENTS:
         *counts = COUNTS(1, 0, 0, 0);
         return true;
     case HTP_IFACE_STOP:
@@ -149,6 +164,8 @@ static int run_method(uint64_t handle, uint32_t method, skel_arg *args) {
         return stop_session(session);
     case HTP_IFACE_ETM:
         return set_etm(args);
+    case HTP_IFACE_COUNT_EVENTS:
+        return count_events(args);
     case HTP_IFACE_HWINFO:
         return get_hwinfo(session, args);
     default:

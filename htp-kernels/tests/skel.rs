@@ -18,6 +18,7 @@ const BAD_VERSION: u32 = 0x8000_0404;
 const START: u32 = 2;
 const STOP: u32 = 3;
 const ETM: u32 = 4;
+const COUNT_EVENTS: u32 = 6;
 const HWINFO: u32 = 5;
 
 /// `skel_arg` of skel.h.
@@ -118,6 +119,7 @@ fn scalars_must_be_exact() {
         (STOP, 0, 0, 0, 0),
         (ETM, 1, 0, 0, 0),
         (HWINFO, 0, 1, 0, 0),
+        (COUNT_EVENTS, 1, 0, 0, 0),
     ] {
         let right = scalars(method, n_in, n_out, h_in, h_out);
         for wrong in [right + (1 << 16), right + (1 << 8), right + (1 << 4), right + 1, right ^ (0x80 << 16)] {
@@ -125,7 +127,7 @@ fn scalars_must_be_exact() {
             assert_eq!(invoke(handle, wrong, &mut args), BAD_PARAMETER, "method {method}, scalars {wrong:#x}");
         }
     }
-    for method in 6..32 {
+    for method in 7..32 {
         assert_eq!(invoke(handle, scalars(method, 0, 0, 0, 0), &mut []), UNSUPPORTED_METHOD);
     }
     assert_eq!(close(handle), 0);
@@ -135,8 +137,9 @@ fn scalars_must_be_exact() {
 fn short_buffers_are_refused() {
     let _alone = alone();
     let handle = open();
-    let mut bytes = ARGS.bytes();
-    for (method, n_in, n_out, size) in [(START, 1, 0, 24), (ETM, 1, 0, 4), (HWINFO, 0, 1, 24)] {
+    let mut bytes = [0; 36];
+    for (method, n_in, n_out, size) in [(START, 1, 0, 24), (ETM, 1, 0, 4), (HWINFO, 0, 1, 24), (COUNT_EVENTS, 1, 0, 36)]
+    {
         let word = scalars(method, n_in, n_out, 0, 0);
         assert_eq!(invoke(handle, word, &mut [buffer(&mut bytes[..size - 1])]), BAD_PARAMETER);
         let missing = Arg { buf: ArgBuf { pv: std::ptr::null_mut(), len: size as u32 } };
@@ -193,6 +196,22 @@ fn session_life() {
     assert_eq!(close(again), 0);
     // SAFETY: plain values.
     unsafe { local::posix_queue_remove(local::QUEUE) };
+}
+
+#[test]
+fn events_are_checked_and_not_simulated() {
+    let _alone = alone();
+    let handle = open();
+    let count = |n_events, events| {
+        let mut bytes = Events { n_events, events }.bytes();
+        invoke(handle, scalars(COUNT_EVENTS, 1, 0, 0, 0), &mut [buffer(&mut bytes)])
+    };
+    assert_eq!(count(0, [0; 8]), 0);
+    assert_eq!(count(8, [1023; 8]), UNSUPPORTED_METHOD);
+    assert_eq!(count(9, [1; 8]), BAD_PARAMETER);
+    assert_eq!(count(8, [1, 2, 3, 4, 5, 6, 7, 1024]), BAD_PARAMETER);
+    assert_eq!(count(u32::MAX, [1; 8]), BAD_PARAMETER);
+    assert_eq!(close(handle), 0);
 }
 
 #[test]

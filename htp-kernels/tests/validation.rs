@@ -102,7 +102,7 @@ const CASES: &[Case] = &[
     ("request offset unaligned", |s| s.request.offset += 8, BAD_BATCH, NO_OP, 1),
     ("request offset beyond", |s| s.request.offset = COMMAND_BYTES as u32, BAD_BATCH, NO_OP, 1),
     ("request offset wraps", |s| s.request.offset = 0xffff_ff80, BAD_BATCH, NO_OP, 1),
-    ("request size below a header", |s| s.request.size = 31, BAD_BATCH, NO_OP, 1),
+    ("request size below a header", |s| s.request.size = 39, BAD_BATCH, NO_OP, 1),
     ("request size beyond", |s| s.request.size = COMMAND_BYTES as u32, BAD_BATCH, NO_OP, 1),
     ("request size short of the ops", |s| s.request.size -= 1, BAD_BATCH, NO_OP, 5),
     ("request fd", |s| s.request.fd = 60000, BAD_BUFFER, NO_OP, NO_OP),
@@ -123,6 +123,10 @@ const CASES: &[Case] = &[
     ("n_ops that overflows", |s| s.header.n_ops = u32::MAX, BAD_BATCH, NO_OP, 5),
     ("ops beyond", |s| s.header.n_ops += 1, BAD_BATCH, NO_OP, 5),
     ("ops unaligned", |s| s.header.ops_offset -= 4, BAD_BATCH, NO_OP, 5),
+    ("profile in the header", |s| s.header.profile_offset = 8, BAD_BATCH, NO_OP, 6),
+    ("profile unaligned", |s| s.header.profile_offset = 44, BAD_BATCH, NO_OP, 6),
+    ("profile beyond", |s| s.header.profile_offset = s.request.size - 120, BAD_BATCH, NO_OP, 6),
+    ("profile_offset wraps", |s| s.header.profile_offset = 0xffff_fff8, BAD_BATCH, NO_OP, 6),
     ("buffer fd", |s| s.buffers[0].fd = 60000, BAD_BUFFER, NO_OP, 0),
     ("buffer size beyond", |s| s.buffers[0].size += 1, BAD_BUFFER, NO_OP, 0),
     ("buffer size zero", |s| s.buffers[0].size = 0, BAD_BUFFER, NO_OP, 0),
@@ -190,6 +194,39 @@ fn failing_op_says_where_it_stopped() {
     let r = bench.run(&scene);
     assert_ne!(r.status, OK);
     assert_eq!((r.op_index, r.ops_done), (1, 1));
+}
+
+/// What a batch's profile says after it ran; ops that were not completed keep what was there before.
+fn profile(bench: &Bench, scene: &mut Scene) -> (Response, Vec<Profile>) {
+    let at = scene.want_profile();
+    let mut bytes = vec![0xee; scene.ops.len() * size_of::<Profile>()];
+    bench.command.write(at, &bytes);
+    let r = bench.run(scene);
+    bench.command.read(at, &mut bytes);
+    (r, bytes.chunks_exact(size_of::<Profile>()).map(Profile::from_bytes).collect())
+}
+
+#[test]
+fn a_profile_is_written_where_it_is_wanted() {
+    let bench = Bench::new();
+    let (r, costs) = profile(&bench, &mut bench.scene());
+    ok(2)(r);
+    let [first, second] = costs[..] else { panic!("{costs:?}") };
+    assert!(first.cycles > 0 && second.cycles > 0);
+    assert!(second.start >= first.start + first.cycles, "{first:?} {second:?}");
+    assert!(u64::from(first.usecs) + u64::from(second.usecs) <= r.usecs);
+    assert_eq!((first.hmx, first.packets, first.events), (0, 0, [0; 8])); // nobody counts them here
+}
+
+#[test]
+fn an_op_that_fails_has_no_profile() {
+    let bench = Bench::new();
+    let mut scene = bench.scene();
+    scene.ops[1].n_src = 0;
+    let (r, costs) = profile(&bench, &mut scene);
+    assert_eq!((r.status, r.op_index, r.ops_done), (BAD_OP, 1, 1));
+    assert_ne!(costs[0].start, 0xeeee_eeee_eeee_eeee);
+    assert_eq!(costs[1].bytes(), [0xee; size_of::<Profile>()]);
 }
 
 #[test]

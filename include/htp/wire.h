@@ -17,7 +17,7 @@
 #include "status.h"
 #include "type_list.h"
 
-#define HTP_WIRE_VERSION 1
+#define HTP_WIRE_VERSION 2
 #define HTP_REQUEST_MAGIC 0x51505448u  /* "HTPQ" */
 #define HTP_RESPONSE_MAGIC 0x52505448u /* "HTPR" */
 #define HTP_BATCH_MAGIC 0x42505448u    /* "HTPB" */
@@ -28,6 +28,7 @@
 #define HTP_MAX_BUFFERS 64     /* of a batch */
 #define HTP_MAX_TENSORS 16384  /* of a batch */
 #define HTP_MAX_OPS 4096       /* of a batch */
+#define HTP_MAX_EVENTS 8       /* hardware events that are counted at a time */
 #define HTP_NO_TENSOR 0xffffu
 
 /* A queue packet, host to DSP: run the batch at [offset, offset + size) of the command buffer fd. */
@@ -63,6 +64,8 @@ struct htp_batch {
     uint32_t buffers_offset; /* struct htp_buffer[n_buffers] */
     uint32_t tensors_offset; /* struct htp_tensor[n_tensors] */
     uint32_t ops_offset;     /* struct htp_op_desc[n_ops] */
+    uint32_t profile_offset; /* struct htp_op_profile[n_ops], which the DSP writes; 0: not wanted */
+    uint32_t reserved;
 };
 
 /* A shared buffer that tensors of the batch lie in. */
@@ -92,11 +95,22 @@ struct htp_op_desc {
     int32_t params[HTP_MAX_PARAMS]; /* meaning: include/htp/params.h */
 };
 
+/* What an op cost. Written for ops that were completed. */
+struct htp_op_profile {
+    uint64_t start;   /* processor cycles of the DSP when the op began */
+    uint64_t cycles;  /* how many it took */
+    uint64_t packets; /* executed by one of its threads, thread 0; 0 where nobody counts */
+    uint32_t usecs;
+    uint32_t hmx;                    /* 1: it used the matrix unit */
+    uint32_t events[HTP_MAX_EVENTS]; /* counted meanwhile on the whole DSP, see HTP_IFACE_COUNT_EVENTS */
+};
+
 /* htp_iface: the FastRPC interface. Methods 0 and 1 are open and close. */
 #define HTP_IFACE_START 2
 #define HTP_IFACE_STOP 3
 #define HTP_IFACE_ETM 4
 #define HTP_IFACE_HWINFO 5
+#define HTP_IFACE_COUNT_EVENTS 6
 
 /* input of HTP_IFACE_START */
 struct htp_iface_start {
@@ -110,6 +124,12 @@ struct htp_iface_start {
 /* input of HTP_IFACE_ETM */
 struct htp_iface_etm {
     uint32_t enable;
+};
+
+/* input of HTP_IFACE_COUNT_EVENTS: the hardware events for htp_op_profile from now on */
+struct htp_iface_events {
+    uint32_t n_events;               /* 0: no more counting */
+    uint32_t events[HTP_MAX_EVENTS]; /* numbers of the DSP's performance monitor, below 1024 */
 };
 
 /* output of HTP_IFACE_HWINFO */
@@ -129,10 +149,12 @@ struct htp_iface_hwinfo {
 #endif
 HTP_STATIC_ASSERT(sizeof(struct htp_request) == 32, "wire layout");
 HTP_STATIC_ASSERT(sizeof(struct htp_response) == 32, "wire layout");
-HTP_STATIC_ASSERT(sizeof(struct htp_batch) == 32, "wire layout");
+HTP_STATIC_ASSERT(sizeof(struct htp_batch) == 40, "wire layout");
 HTP_STATIC_ASSERT(sizeof(struct htp_buffer) == 16, "wire layout");
 HTP_STATIC_ASSERT(sizeof(struct htp_tensor) == 48, "wire layout");
 HTP_STATIC_ASSERT(sizeof(struct htp_op_desc) == 88, "wire layout");
+HTP_STATIC_ASSERT(sizeof(struct htp_op_profile) == 64, "wire layout");
+HTP_STATIC_ASSERT(sizeof(struct htp_iface_events) == 36, "wire layout");
 HTP_STATIC_ASSERT(sizeof(struct htp_iface_start) == 24, "wire layout");
 HTP_STATIC_ASSERT(sizeof(struct htp_iface_hwinfo) == 24, "wire layout");
 

@@ -146,11 +146,18 @@ impl Builder {
         })
     }
 
-    /// The batch as bytes for the command buffer.
-    pub fn encode(&self) -> Vec<u8> {
+    /// Bytes of the profile.
+    pub fn profile_bytes(&self) -> usize {
+        self.len() * size_of::<htp_op_profile>()
+    }
+
+    /// The batch as bytes for the command buffer. With `profile`, room for a [`htp_op_profile`] an op is at their end,
+    /// which the DSP fills in.
+    pub fn encode(&self, profile: bool) -> Vec<u8> {
         let buffers_offset = size_of::<htp_batch>();
         let tensors_offset = buffers_offset + size_of_val(&*self.buffers);
         let ops_offset = tensors_offset + size_of_val(&*self.tensors);
+        let end = ops_offset + size_of_val(&*self.ops);
         let header = htp_batch {
             magic: HTP_BATCH_MAGIC,
             version: HTP_WIRE_VERSION,
@@ -160,12 +167,16 @@ impl Builder {
             buffers_offset: buffers_offset as u32,
             tensors_offset: tensors_offset as u32,
             ops_offset: ops_offset as u32,
+            profile_offset: if profile { end as u32 } else { 0 },
+            ..Default::default()
         };
-        let mut bytes = Vec::with_capacity(ops_offset + size_of_val(&*self.ops));
+        let size = if profile { end + self.profile_bytes() } else { end };
+        let mut bytes = Vec::with_capacity(size);
         bytes.extend_from_slice(as_bytes(std::slice::from_ref(&header)));
         bytes.extend_from_slice(as_bytes(&self.buffers));
         bytes.extend_from_slice(as_bytes(&self.tensors));
         bytes.extend_from_slice(as_bytes(&self.ops));
+        bytes.resize(size, 0);
         bytes
     }
 }
@@ -177,7 +188,7 @@ impl Wire for htp_buffer {}
 impl Wire for htp_tensor {}
 impl Wire for htp_op_desc {}
 
-const _: () = assert!(size_of::<htp_batch>() == 32 && size_of::<htp_buffer>() == 16);
+const _: () = assert!(size_of::<htp_batch>() == 40 && size_of::<htp_buffer>() == 16);
 const _: () = assert!(size_of::<htp_tensor>() == 48 && size_of::<htp_op_desc>() == 88);
 
 fn as_bytes<T: Wire>(items: &[T]) -> &[u8] {
@@ -204,7 +215,7 @@ mod tests {
         batch.push(&add(arg(3, 0), arg(3, 16), arg(4, 0))).expect("room");
         batch.push(&add(arg(3, 32), arg(3, 0), arg(4, 0))).expect("room");
         assert_eq!((batch.buffers.len(), batch.tensors.len(), batch.len()), (2, 4, 2));
-        assert_eq!(batch.encode().len(), 32 + 2 * 16 + 4 * 48 + 2 * 88);
+        assert_eq!(batch.encode(false).len(), 40 + 2 * 16 + 4 * 48 + 2 * 88);
         assert!(batch.describe().all(|line| line.contains("op 2 ")) && batch.describe().count() == 2);
     }
 
@@ -212,9 +223,22 @@ mod tests {
     fn a_full_batch_is_left_as_it_was() {
         let mut batch = Builder::new(1);
         batch.push(&add(arg(3, 0), arg(3, 16), arg(4, 0))).expect("room");
-        let before = batch.encode();
+        let before = batch.encode(false);
         assert_eq!(batch.push(&add(arg(5, 0), arg(6, 16), arg(7, 0))), Err(Full));
-        assert_eq!(batch.encode(), before);
+        assert_eq!(batch.encode(false), before);
+    }
+
+    #[test]
+    fn the_profile_is_at_the_end() {
+        let mut batch = Builder::new(10);
+        batch.push(&add(arg(3, 0), arg(3, 16), arg(4, 0))).expect("room");
+        let (without, with) = (batch.encode(false), batch.encode(true));
+        let offset = |bytes: &[u8]| {
+            let at = std::mem::offset_of!(htp_batch, profile_offset);
+            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]) as usize
+        };
+        assert_eq!((offset(&without), offset(&with), with.len()), (0, without.len(), without.len() + 64));
+        assert_eq!(with.len() - batch.profile_bytes(), offset(&with));
     }
 
     #[test]

@@ -7,7 +7,7 @@ pub const HTP_ROPE_VISION: u32 = 24;
 pub const HTP_ROPE_IMROPE: u32 = 40;
 pub const HTP_TILE_DIM: u32 = 32;
 pub const HTP_TILE_VECTOR: u32 = 128;
-pub const HTP_WIRE_VERSION: u32 = 1;
+pub const HTP_WIRE_VERSION: u32 = 2;
 pub const HTP_REQUEST_MAGIC: u32 = 1364218952;
 pub const HTP_RESPONSE_MAGIC: u32 = 1380996168;
 pub const HTP_BATCH_MAGIC: u32 = 1112560712;
@@ -17,11 +17,13 @@ pub const HTP_MAX_PARAMS: u32 = 16;
 pub const HTP_MAX_BUFFERS: u32 = 64;
 pub const HTP_MAX_TENSORS: u32 = 16384;
 pub const HTP_MAX_OPS: u32 = 4096;
+pub const HTP_MAX_EVENTS: u32 = 8;
 pub const HTP_NO_TENSOR: u32 = 65535;
 pub const HTP_IFACE_START: u32 = 2;
 pub const HTP_IFACE_STOP: u32 = 3;
 pub const HTP_IFACE_ETM: u32 = 4;
 pub const HTP_IFACE_HWINFO: u32 = 5;
+pub const HTP_IFACE_COUNT_EVENTS: u32 = 6;
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
 pub struct htp_norm_params {
@@ -199,6 +201,8 @@ pub struct htp_batch {
     pub buffers_offset: u32,
     pub tensors_offset: u32,
     pub ops_offset: u32,
+    pub profile_offset: u32,
+    pub reserved: u32,
 }
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
@@ -230,6 +234,16 @@ pub struct htp_op_desc {
 }
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
+pub struct htp_op_profile {
+    pub start: u64,
+    pub cycles: u64,
+    pub packets: u64,
+    pub usecs: u32,
+    pub hmx: u32,
+    pub events: [u32; 8usize],
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
 pub struct htp_iface_start {
     pub session_id: u32,
     pub n_hvx: u32,
@@ -241,6 +255,12 @@ pub struct htp_iface_start {
 #[derive(Debug, Default, Copy, Clone)]
 pub struct htp_iface_etm {
     pub enable: u32,
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_iface_events {
+    pub n_events: u32,
+    pub events: [u32; 8usize],
 }
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]

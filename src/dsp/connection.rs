@@ -37,6 +37,8 @@ pub struct Plan {
     pub use_hmx: bool,
     /// Whether to trace.
     pub etm: bool,
+    /// Hardware events to count.
+    pub events: Vec<u32>,
 }
 
 /// A session of the driver.
@@ -63,6 +65,7 @@ pub struct Connection {
     handle: Option<sys::remote_handle64>,
     queue: Option<sys::dspqueue_t>,
     etm: bool,
+    counts_events: bool,
     started: bool,
     hwinfo: htp_iface_hwinfo,
     mapped: Vec<Arc<SharedMemory>>,
@@ -96,6 +99,7 @@ impl Connection {
             handle: None,
             queue: None,
             etm: false,
+            counts_events: false,
             started: false,
             hwinfo: htp_iface_hwinfo::default(),
             mapped: Vec::new(),
@@ -127,6 +131,12 @@ impl Connection {
                 code => log::warn!("{}: tracing cannot be turned on ({code:#x})", plan.name),
             }
         }
+        if !plan.events.is_empty() {
+            match remote::count_events(rpc, handle, &plan.events) {
+                SUCCESS => this.counts_events = true,
+                code => log::warn!("{}: hardware events cannot be counted ({code:#x})", plan.name),
+            }
+        }
         let start = htp_iface_start {
             session_id: u32::try_from(plan.index).unwrap_or(u32::MAX),
             n_hvx: plan.n_hvx,
@@ -144,6 +154,11 @@ impl Connection {
         let SessionIds { domain, session } = ids;
         log::debug!("{}: session {session}, domain {domain}, {}", plan.name, uri.to_string_lossy());
         Ok(this)
+    }
+
+    /// Whether the hardware events of the plan are counted.
+    pub fn counts_events(&self) -> bool {
+        self.counts_events
     }
 
     /// What the DSP library found.
@@ -278,6 +293,9 @@ impl Drop for Connection {
         if let (Some(handle), None) = (self.handle, self.loss) {
             if self.started {
                 self.report("htp_iface_stop", remote::stop(&self.rpc, handle));
+            }
+            if self.counts_events {
+                self.report("htp_iface_count_events", remote::count_events(&self.rpc, handle, &[]));
             }
             if self.etm {
                 self.report("htp_iface_etm", remote::etm(&self.rpc, handle, false));

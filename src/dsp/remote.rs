@@ -11,10 +11,11 @@ use crate::batch::wire::*;
 trait Plain: Copy {}
 impl Plain for htp_iface_start {}
 impl Plain for htp_iface_etm {}
+impl Plain for htp_iface_events {}
 impl Plain for htp_iface_hwinfo {}
 
 const _: () = assert!(size_of::<htp_iface_start>() == 24 && size_of::<htp_iface_etm>() == 4);
-const _: () = assert!(size_of::<htp_iface_hwinfo>() == 24);
+const _: () = assert!(size_of::<htp_iface_events>() == 36 && size_of::<htp_iface_hwinfo>() == 24);
 
 /// Starts the service behind the queue. Returns the driver's code, as all functions here.
 pub fn start(rpc: &FastRpc, handle: remote_handle64, mut start: htp_iface_start) -> i32 {
@@ -29,6 +30,17 @@ pub fn stop(rpc: &FastRpc, handle: remote_handle64) -> i32 {
 /// Turns the trace hardware on or off.
 pub fn etm(rpc: &FastRpc, handle: remote_handle64, enable: bool) -> i32 {
     invoke(rpc, handle, HTP_IFACE_ETM, 1, 0, &mut [buffer(&mut htp_iface_etm { enable: enable.into() })])
+}
+
+/// Chooses the hardware events that batches with a profile count; none: no more counting. Events that there is no room
+/// for are left out.
+pub fn count_events(rpc: &FastRpc, handle: remote_handle64, events: &[u32]) -> i32 {
+    let mut chosen = htp_iface_events::default();
+    for (to, event) in chosen.events.iter_mut().zip(events) {
+        *to = *event;
+        chosen.n_events += 1;
+    }
+    invoke(rpc, handle, HTP_IFACE_COUNT_EVENTS, 1, 0, &mut [buffer(&mut chosen)])
 }
 
 /// Reads what the DSP library found.

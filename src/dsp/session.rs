@@ -86,6 +86,7 @@ impl Session {
             n_hvx: config.nhvx,
             use_hmx: config.hmx(),
             etm: config.etm,
+            events: config.profile.events.clone(),
         };
         let mut reservation = None;
         let connection = Connection::open(&rpc, &plan, &mut reservation)?;
@@ -114,6 +115,16 @@ impl Session {
         let info = state.connection.as_ref()?.hwinfo();
         let has_hmx = info.has_hmx != 0;
         Some(HwInfo { arch: info.arch, n_hvx: info.n_hvx, vtcm_bytes: info.vtcm_bytes, has_hmx })
+    }
+
+    /// Which hardware events the DSP counts for profiles.
+    pub fn events(&self) -> &[u32] {
+        let counts = self.state.lock().connection.as_ref().is_some_and(Connection::counts_events);
+        if counts {
+            &self.plan.events
+        } else {
+            &[]
+        }
     }
 
     /// Bytes that can still be allocated, and bytes in all: what a DSP process can map, or less where the machine has

@@ -11,7 +11,9 @@ use super::bindings::*;
 use super::buffer;
 use super::device::Device;
 use super::guard::guard;
+use super::profile::Profiler;
 use super::tensor::Tensor;
+use crate::batch::wire::htp_op_profile;
 use crate::config::Config;
 use crate::dsp::MappedBuffer;
 use crate::error::Error;
@@ -20,8 +22,14 @@ use crate::graph::{self, PlannedBatch};
 /// What `ggml_backend::context` points to.
 struct Backend {
     device: &'static Device,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
     /// Shared memory that batches are written to; grows with the largest batch.
-    command: Mutex<Option<Arc<MappedBuffer>>>,
+    command: Option<Arc<MappedBuffer>>,
+    profiler: Profiler,
 }
 
 const GUID: ggml_guid =
@@ -30,7 +38,7 @@ const GUID: ggml_guid =
 /// Makes a backend of `device`.
 pub fn create(device: &'static Device) -> ggml_backend_t {
     static SHARED_GUID: ggml_guid = GUID;
-    let context = Box::into_raw(Box::new(Backend { device, command: Mutex::new(None) }));
+    let context = Box::into_raw(Box::new(Backend { device, state: Mutex::default() }));
     Box::into_raw(Box::new(ggml_backend {
         guid: ptr::from_ref(&SHARED_GUID).cast_mut(),
         iface: VTABLE,
@@ -59,11 +67,11 @@ impl Backend {
             buffer.place(t).map_err(|error| error.to_string())
         })
         .map_err(|error| error.to_string())?;
-        let mut command = self.command.lock();
+        let mut state = self.state.lock();
         for planned in &batches {
-            self.run(&mut command, planned).map_err(|error| match error.failed_op() {
+            self.run(&mut state, planned, nodes).map_err(|error| match error.failed_op() {
                 Some(op) => {
-                    let node = planned.nodes.get(op).and_then(|&index| nodes.get(index));
+                    let node = planned.nodes.get(op).and_then(|indices| nodes.get(*indices.start()));
                     let what = node.map_or_else(String::new, |node| format!("{} {node:?}, ", node.op_name()));
                     format!("{error} ({what}op {op} of the batch)")
                 }
@@ -73,8 +81,10 @@ impl Backend {
         Ok(())
     }
 
-    fn run(&self, command: &mut Option<Arc<MappedBuffer>>, planned: &PlannedBatch) -> Result<(), Error> {
-        let bytes = planned.batch.encode();
+    fn run(&self, state: &mut State, planned: &PlannedBatch, nodes: &[Tensor]) -> Result<(), Error> {
+        let State { command, profiler } = state;
+        let profile = Config::get().profile.enabled;
+        let bytes = planned.batch.encode(profile);
         if Config::get().verbose > 1 {
             log::debug!("{}: batch of {} ops, {} bytes", self.device.session.name(), planned.batch.len(), bytes.len());
         }
@@ -94,9 +104,19 @@ impl Backend {
             let (done, all) = (report.ops_done, planned.batch.len());
             return Err(Error::Malformed(format!("it says that {done} of {all} ops are done, and that all is well")));
         }
-        if Config::get().profile {
-            let (name, us) = (self.device.session.name(), report.dsp_time.as_micros());
-            log::info!("{name}: {} ops in {us} us, {} of them on HMX", report.ops_done, report.hmx_ops);
+        if profile {
+            let mut costs = vec![htp_op_profile::default(); planned.batch.len()];
+            let size = planned.batch.profile_bytes();
+            // SAFETY: the last bytes of what was written above; the DSP has answered and writes no more. The vector has
+            // that size, and any bits are a profile.
+            unsafe {
+                let from = memory.as_ptr().add(bytes.len() - size);
+                ptr::copy_nonoverlapping(from, costs.as_mut_ptr().cast::<u8>(), size);
+            }
+            let (session, ops) = (&self.device.session, planned.nodes.iter().filter_map(|op| nodes.get(op.clone())));
+            for line in profiler.batch(&report, ops, &costs, session.events().len()) {
+                log::info!("{} {line}", session.name());
+            }
         }
         Ok(())
     }
@@ -138,7 +158,10 @@ unsafe extern "C" fn free(raw: ggml_backend_t) {
         // SAFETY: ggml frees a backend once; both boxes came from `create`.
         unsafe {
             let backend = Box::from_raw(raw);
-            drop(Box::from_raw(backend.context.cast::<Backend>()));
+            let context = Box::from_raw(backend.context.cast::<Backend>());
+            for line in context.state.lock().profiler.table() {
+                log::info!("{}: {line}", context.device.session.name());
+            }
         }
     });
 }

@@ -18,6 +18,7 @@ pub mod buffer_type;
 pub mod device;
 pub mod guard;
 pub mod log;
+pub mod profile;
 pub mod registry;
 pub mod storage;
 pub mod tensor;

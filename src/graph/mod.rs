@@ -2,16 +2,18 @@
 
 mod fuse;
 
+use std::ops::RangeInclusive;
+
 use crate::batch::{Builder, Full, Op, Place, TensorArg};
 use crate::ggml::tensor::Tensor;
 use crate::ops;
 
-/// A batch and, for messages, the index in the graph of the node that each op computes.
+/// A batch and, for messages, the nodes that each op computes, by their indices in the graph.
 pub struct PlannedBatch {
     /// The batch.
     pub batch: Builder,
-    /// Node of each op.
-    pub nodes: Vec<usize>,
+    /// First and last node of each op; between them are only nodes that it computes, and views.
+    pub nodes: Vec<RangeInclusive<usize>>,
 }
 
 /// A node that cannot be computed: ggml gave the graph to the wrong backend, or the program changed it afterwards.
@@ -59,7 +61,7 @@ pub fn plan<'a>(
                 reason: "it names more tensors than a batch can hold".into(),
             })?;
         }
-        current.nodes.push(index);
+        current.nodes.push(index..=group.last_index);
     }
     if !current.batch.is_empty() {
         batches.push(current);
@@ -117,7 +119,7 @@ mod tests {
         let nodes: Vec<_> = graph.iter().map(view).collect();
         let batches = plan(&nodes, 2, |_| true, anywhere).expect("a plan");
         let nodes: Vec<_> = batches.iter().map(|b| b.nodes.clone()).collect();
-        assert_eq!(nodes, [vec![1, 3], vec![4]]);
+        assert_eq!(nodes, [vec![1..=1, 3..=3], vec![4..=4]]);
     }
 
     #[test]
@@ -141,10 +143,10 @@ mod tests {
             t.flags = GGML_TENSOR_FLAG_COMPUTE as i32;
         }
         let nodes = [view(&norm), view(&product)];
-        let ops = |private: bool| -> Vec<usize> {
+        let ops = |private: bool| -> Vec<RangeInclusive<usize>> {
             let batches = plan(&nodes, 8, |_| private, anywhere).expect("a plan");
             batches.iter().flat_map(|b| b.nodes.clone()).collect()
         };
-        assert_eq!((ops(true), ops(false)), (vec![0], vec![0, 1]));
+        assert_eq!((ops(true), ops(false)), (vec![0..=1], vec![0..=0, 1..=1]));
     }
 }

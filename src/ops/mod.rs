@@ -119,6 +119,11 @@ fn alibi(max_bias: i32, heads: i64) -> [i32; 3] {
     [base(max_bias), base(max_bias / 2.0), slope_heads as i32]
 }
 
+/// Name of a wire op, for messages.
+pub fn name(op: wire::htp_op) -> &'static str {
+    op_list().find(|(number, ..)| *number == op).map_or("?", |(_, name, _)| name)
+}
+
 /// Number, name and family of each op, from the list that the host and the DSP share.
 fn op_list() -> impl Iterator<Item = (wire::htp_op, &'static str, &'static str)> {
     include_str!("../../include/htp/op_list.h").lines().filter_map(|line| {

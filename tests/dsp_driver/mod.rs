@@ -473,6 +473,7 @@ unsafe extern "C" fn remote_handle64_invoke(handle: u64, scalars: u32, args: *mu
         HTP_IFACE_STOP => "stop",
         HTP_IFACE_ETM => "etm",
         HTP_IFACE_HWINFO => "hwinfo",
+        HTP_IFACE_COUNT_EVENTS => "events",
         other => panic!("method {other}"),
     };
     call(name, |state| {
@@ -500,6 +501,12 @@ unsafe extern "C" fn remote_handle64_invoke(handle: u64, scalars: u32, args: *mu
                 // SAFETY: a buffer of that size.
                 let etm = unsafe { first().pv.cast::<htp_iface_etm>().read_unaligned() };
                 state.note(format!("etm {}", etm.enable));
+            }
+            HTP_IFACE_COUNT_EVENTS => {
+                assert_eq!((shape, first().nLen), (0x1_0000, size_of::<htp_iface_events>()));
+                // SAFETY: a buffer of that size.
+                let chosen = unsafe { first().pv.cast::<htp_iface_events>().read_unaligned() };
+                state.note(format!("events {:?}", &chosen.events[..chosen.n_events as usize]));
             }
             _ => {
                 assert_eq!((shape, first().nLen), (0x100, size_of::<htp_iface_hwinfo>()));

@@ -123,6 +123,26 @@ int platform_etm(bool enable) {
     return 0;
 }
 
+/* ---- performance counters ---- */
+
+/* There is no performance monitor to simulate. */
+int platform_count_events(const uint32_t *events, uint32_t n_events) {
+    (void)events;
+    return n_events == 0 ? 0 : HTP_AEE_UNSUPPORTED;
+}
+
+/* A processor of 1 GHz: its cycles are nanoseconds. Packets are what the emulator counts. */
+void platform_read_counters(struct platform_counters *counters) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    *counters = (struct platform_counters){.cycles = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec};
+#if defined(__hexagon__)
+    register uint32_t packets __asm__("r0"); /* of qemu-user's 32-bit counter, which has no name in assembly */
+    __asm__ volatile(".word 0x6a14c000" : "=r"(packets)); /* r0 = c20 */
+    counters->packets = packets;
+#endif
+}
+
 /* ---- VTCM ---- */
 
 #define VTCM_BYTES (8u * 1024 * 1024)

@@ -88,8 +88,16 @@ impl Scene {
             buffers_offset: buffers_offset as u32,
             tensors_offset: tensors_offset as u32,
             ops_offset: ops_offset as u32,
+            ..Header::default()
         };
         self.request.size = (ops_offset + self.ops.len() * size_of::<Op>()) as u32;
+    }
+
+    /// Asks for a profile behind the tables; returns where it is in the command buffer.
+    pub fn want_profile(&mut self) -> usize {
+        self.header.profile_offset = self.request.size;
+        self.request.size += (self.ops.len() * size_of::<Profile>()) as u32;
+        BATCH_OFFSET + self.header.profile_offset as usize
     }
 
     /// Header and tables one behind the other, as `lay_out` places them.

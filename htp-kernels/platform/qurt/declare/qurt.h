@@ -55,6 +55,18 @@ int qurt_hvx_get_units(void); /* bits 15..8: contexts of 128 bytes */
 int qurt_hvx_lock(qurt_hvx_mode_t mode);
 int qurt_hvx_unlock(void);
 
+/* ---- performance monitor ---- */
+enum {
+    QURT_PMUCNT0 = 0, /* counters 0 .. 3 */
+    QURT_PMUCFG = 4,
+    QURT_PMUEVTCFG = 5,
+    QURT_PMUCNT4 = 6, /* counters 4 .. 7 */
+    QURT_PMUEVTCFG1 = 10
+};
+void qurt_pmu_set(int reg, unsigned int value);
+unsigned int qurt_pmu_get(int reg);
+void qurt_pmu_enable(int enable);
+
 /* ---- caches ---- */
 typedef unsigned int qurt_addr_t;
 typedef unsigned int qurt_size_t;
