@@ -67,6 +67,7 @@ void packets_softmax(void) {
     one_row(2048, HTP_TYPE_I32, 0);
     one_row(2000, HTP_TYPE_F16, 0);
     one_row(64, HTP_TYPE_F16, 0);
+    one_row(128, HTP_TYPE_I32, 0); /* experts: powers to the last places */
     whole_op(2048, HTP_TYPE_F16);
     whole_op(2048, HTP_TYPE_I32);
     whole_op(64, HTP_TYPE_F16);
