@@ -205,7 +205,7 @@ const KNOBS: &[Entry] = &[
     Entry {
         knob: Knob {
             name: "GGML_HEXAGON_PROFILE",
-            kind: "0 to 2, or up to 8 numbers of hardware events: `0x111,0x100`",
+            kind: "0 to 2, or up to 8 hardware events: `0x111` or `3,0x111`",
             default: "0",
             meaning:
                 "log what each op costs on the DSP: 1 time, cycles and packets; 2 hardware events too, a choice of 8",
@@ -259,11 +259,10 @@ const KNOBS: &[Entry] = &[
     },
 ];
 
-/// Packets; HVX: cycles with work, packets, stalls for registers; L2: reads and misses. Numbers of Qualcomm's manuals.
+/// Those that llama.cpp's own backend counts by default, so that numbers can be compared. Qualcomm's manuals say what
+/// each is.
 const DEFAULT_EVENTS: [u32; MAX_EVENTS] = [0x3, 0x111, 0x100, 0x105, 0x240, 0x256, 0x7d, 0x8c];
 const MAX_EVENTS: usize = crate::batch::wire::HTP_MAX_EVENTS as usize;
-/// An event's number has 10 bits.
-const MAX_EVENT: u32 = 1023;
 
 impl Profile {
     fn parse(text: &str) -> Option<Profile> {
@@ -273,7 +272,7 @@ impl Profile {
                 Some(digits) => u32::from_str_radix(digits, 16).ok()?,
                 None => text.parse().ok()?,
             };
-            (number <= MAX_EVENT).then_some(number)
+            (number < crate::batch::wire::HTP_EVENT_NUMBERS).then_some(number)
         };
         let events = match text {
             "2" => DEFAULT_EVENTS.to_vec(),

@@ -51,8 +51,7 @@ fn bring_up_and_teardown_have_an_order() {
     let uri = "file:///libggml-htp-v75.so?htp_iface_skel_handle_invoke&_modver=1.0&_dom=cdsp&_session=1&asked=1";
     let open = format!("open {uri}");
     let before = ["reserve cdsp HTP1", "unsigned 11 1", &open, "latency", "queue 11", "export", "etm 1"];
-    assert_eq!(driver.take_log(), [&before[..], &["events [3, 273]", "start", "hwinfo"]].concat());
-    assert_eq!(session.events(), [3, 0x111]);
+    assert_eq!(driver.take_log(), [&before[..], &["start", "hwinfo", "events [3, 273]"]].concat());
     let start = driver.starts()[0];
     assert_eq!((start.session_id, start.n_hvx, start.use_hmx, start.version), (1, 3, 0, HTP_WIRE_VERSION));
     assert_eq!(start.queue_id, 64 | 1 << 40);
@@ -98,6 +97,34 @@ fn a_step_that_fails_undoes_those_before_it() {
     }
 }
 
+/// The DSP has one set of counters for all sessions.
+#[test]
+fn events_are_counted_until_the_last_session_ends() {
+    let driver = Driver::new();
+    let config = Config { profile: Profile { enabled: true, events: vec![3, 4, 5] }, ..config() };
+    let first = open_with(driver.rpc(), 0, &config).expect("bring-up");
+    let counted = |session: &Arc<Session>| {
+        let command = session.allocate(4096).expect("memory");
+        session.run(&command, 0, BATCH_BYTES).expect("a batch").n_events
+    };
+    assert_eq!(counted(&first), 3);
+    for step in ["start", "hwinfo"] {
+        driver.fail(step, 0x8000_0414);
+        assert!(open_with(driver.rpc(), 1, &config).is_err());
+        driver.repair();
+    }
+    let second = open_with(driver.rpc(), 1, &config).expect("bring-up");
+    driver.fail("events", AEE_EUNSUPPORTED);
+    let without = open_with(driver.rpc(), 2, &config).expect("bring-up");
+    driver.repair();
+    assert_eq!((counted(&second), counted(&without)), (3, 0));
+    drop((without, second));
+    assert!(!driver.take_log().contains(&"events []".to_owned()), "the first still counts");
+    assert_eq!(counted(&first), 3);
+    drop(first);
+    assert!(driver.take_log().contains(&"events []".to_owned()));
+}
+
 #[test]
 fn a_library_of_another_version_is_refused() {
     let driver = Driver::new();
@@ -128,7 +155,6 @@ fn old_drivers_do() {
     let profile = Profile { enabled: true, events: vec![3] };
     let config = Config { etm: true, profile, ..config() };
     let sessions: Vec<_> = (0..2).map(|index| open_with(driver.rpc(), index, &config).expect("bring-up")).collect();
-    assert!(sessions.iter().all(|session| session.events().is_empty()), "what is not counted is not shown");
     let log = driver.take_log();
     let uris: Vec<&str> = log.iter().filter_map(|line| line.strip_prefix("open ")).collect();
     let module = "file:///libggml-htp-v75.so?htp_iface_skel_handle_invoke&_modver=1.0";

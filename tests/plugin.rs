@@ -277,9 +277,18 @@ fn a_profile_is_what_the_scripts_of_llama_cpp_read() {
         assert_eq!(text.matches("hardware events cannot be counted").count(), warnings, "{text}");
         let log = setup.folder.path().join("log");
         fs::write(&log, &text).expect("a log file");
-        let script = setup.source.join("scripts/snapdragon/ggml-hexagon-profile.py");
-        let table = run(Command::new("python3").arg(script).arg(&log));
+        let script = |name: &str| {
+            let mut command = Command::new("python3");
+            command.arg(setup.source.join("scripts/snapdragon").join(name)).arg(&log);
+            command
+        };
+        let table = run(&mut script("ggml-hexagon-profile.py"));
         assert!(table.status.success(), "{}", self::text(&table));
         assert_said(&table, &["MUL_MAT", "RMS_NORM+MUL", "q4_0 x f32 -> f32", "576:576:1:1 x 576:"]);
+        let trace = setup.folder.path().join("trace");
+        let output = run(script("ggml-hexagon-trace.py").arg("-o").arg(&trace));
+        assert!(output.status.success(), "{}", self::text(&output));
+        let trace = fs::read(&trace).expect("a trace");
+        assert!(trace.windows(7).any(|bytes| bytes == b"MUL_MAT"), "the trace names no op");
     }
 }

@@ -1,6 +1,6 @@
 /*
- * Powers of two to the last places of f32, for results whose order decides something: experts are chosen by the order of
- * softmax, sigmoid and softplus. hvx/exp2.h has those for everything else, at a third of the cost.
+ * Powers of two to the last places of f32, for results whose order decides something: experts are chosen by the order
+ * of softmax, sigmoid and softplus. hvx/exp2.h has those for everything else, at a third of the cost.
  */
 #ifndef HVX_EXACT_H
 #define HVX_EXACT_H

@@ -70,14 +70,15 @@ int platform_etm(bool enable);
 
 /* ---- performance counters ---- */
 #define PLATFORM_EVENTS 8
-struct platform_counters {
-    uint64_t cycles;                  /* of the processor */
-    uint64_t packets;                 /* executed by this thread; always 0 where nobody counts */
-    uint32_t events[PLATFORM_EVENTS]; /* as chosen; they wrap around */
-};
-/* Chooses the hardware events to count, at most PLATFORM_EVENTS numbers below 1024; none: nothing is counted. */
+/* Chooses the hardware events to count, at most PLATFORM_EVENTS of them, known numbers; none: nothing is counted. */
 int platform_count_events(const uint32_t *events, uint32_t n_events);
-void platform_read_counters(struct platform_counters *counters);
+/* The counts of the events as chosen, which wrap around; 0 for those that are not. */
+void platform_read_events(uint32_t counts[PLATFORM_EVENTS]);
+/* Cycles of the processor, and packets that this thread has executed: always 0 where nobody counts these. */
+struct platform_clock {
+    uint64_t cycles, packets;
+};
+struct platform_clock platform_read_clock(void);
 
 /* ---- queue ---- */
 struct platform_queue;

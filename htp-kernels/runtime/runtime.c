@@ -84,12 +84,14 @@ static uint32_t run_op(struct htp_runtime *rt, const struct htp_op_desc *op, str
 /* The same, and what it cost goes into the batch's profile. */
 static uint32_t run_profiled(struct htp_runtime *rt, uint32_t index, struct htp_fault *fault,
                              struct progress *progress) {
-    struct platform_counters before, after;
+    uint32_t events_before[HTP_MAX_EVENTS], events_after[HTP_MAX_EVENTS];
     const uint32_t hmx_ops = progress->hmx_ops;
+    /* the clock is read next to the op, for reading events takes a while */
+    platform_read_events(events_before);
     const uint64_t begin = platform_time_us();
-    platform_read_counters(&before);
+    const struct platform_clock before = platform_read_clock();
     const uint32_t status = run_op(rt, &rt->work.ops[index], fault, progress);
-    platform_read_counters(&after);
+    const struct platform_clock after = platform_read_clock();
     struct htp_op_profile profile = {
         .start = before.cycles,
         .cycles = after.cycles - before.cycles,
@@ -97,8 +99,9 @@ static uint32_t run_profiled(struct htp_runtime *rt, uint32_t index, struct htp_
         .usecs = (uint32_t)(platform_time_us() - begin),
         .hmx = progress->hmx_ops - hmx_ops,
     };
+    platform_read_events(events_after);
     for (uint32_t i = 0; i < HTP_MAX_EVENTS; i++)
-        profile.events[i] = after.events[i] - before.events[i];
+        profile.events[i] = events_after[i] - events_before[i];
     if (status == HTP_STATUS_OK)
         memcpy(rt->work.profile + index * sizeof(profile), &profile, sizeof(profile));
     return status;

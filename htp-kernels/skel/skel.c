@@ -109,7 +109,7 @@ static int count_events(const skel_arg *args) {
     if (chosen.n_events > HTP_MAX_EVENTS)
         return HTP_AEE_BAD_PARAMETER;
     for (uint32_t i = 0; i < chosen.n_events; i++) {
-        if (chosen.events[i] >= 1024)
+        if (chosen.events[i] >= HTP_EVENT_NUMBERS)
             return HTP_AEE_BAD_PARAMETER;
     }
     return platform_count_events(chosen.events, chosen.n_events);

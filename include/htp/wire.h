@@ -29,6 +29,7 @@
 #define HTP_MAX_TENSORS 16384  /* of a batch */
 #define HTP_MAX_OPS 4096       /* of a batch */
 #define HTP_MAX_EVENTS 8       /* hardware events that are counted at a time */
+#define HTP_EVENT_NUMBERS 1024 /* their numbers are below this */
 #define HTP_NO_TENSOR 0xffffu
 
 /* A queue packet, host to DSP: run the batch at [offset, offset + size) of the command buffer fd. */
@@ -129,7 +130,7 @@ struct htp_iface_etm {
 /* input of HTP_IFACE_COUNT_EVENTS: the hardware events for htp_op_profile from now on */
 struct htp_iface_events {
     uint32_t n_events;               /* 0: no more counting */
-    uint32_t events[HTP_MAX_EVENTS]; /* numbers of the DSP's performance monitor, below 1024 */
+    uint32_t events[HTP_MAX_EVENTS]; /* numbers of the DSP's performance monitor */
 };
 
 /* output of HTP_IFACE_HWINFO */

@@ -18,6 +18,7 @@ pub const HTP_MAX_BUFFERS: u32 = 64;
 pub const HTP_MAX_TENSORS: u32 = 16384;
 pub const HTP_MAX_OPS: u32 = 4096;
 pub const HTP_MAX_EVENTS: u32 = 8;
+pub const HTP_EVENT_NUMBERS: u32 = 1024;
 pub const HTP_NO_TENSOR: u32 = 65535;
 pub const HTP_IFACE_START: u32 = 2;
 pub const HTP_IFACE_STOP: u32 = 3;

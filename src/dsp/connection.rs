@@ -4,6 +4,7 @@
 //! it, after whichever step, undoes exactly the noted ones, in reverse. Nothing in teardown is fatal.
 
 use std::ffi::{c_char, c_void, CStr, CString};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,6 +57,9 @@ enum Loss {
     /// It does not answer; calls to it would not return either.
     Hung,
 }
+
+/// Connections of this process that count hardware events. The DSP has one set of counters, so the last turns it off.
+static COUNTING: AtomicUsize = AtomicUsize::new(0);
 
 /// A DSP process that runs the library, with a queue to it.
 pub struct Connection {
@@ -131,12 +135,6 @@ impl Connection {
                 code => log::warn!("{}: tracing cannot be turned on ({code:#x})", plan.name),
             }
         }
-        if !plan.events.is_empty() {
-            match remote::count_events(rpc, handle, &plan.events) {
-                SUCCESS => this.counts_events = true,
-                code => log::warn!("{}: hardware events cannot be counted ({code:#x})", plan.name),
-            }
-        }
         let start = htp_iface_start {
             session_id: u32::try_from(plan.index).unwrap_or(u32::MAX),
             n_hvx: plan.n_hvx,
@@ -151,6 +149,7 @@ impl Connection {
             let (found, expected) = (this.hwinfo.version, HTP_WIRE_VERSION);
             return Err(Error::WireVersion { arch: plan.arch, found, expected });
         }
+        this.count_events(handle, &plan.events);
         let SessionIds { domain, session } = ids;
         log::debug!("{}: session {session}, domain {domain}, {}", plan.name, uri.to_string_lossy());
         Ok(this)
@@ -159,6 +158,20 @@ impl Connection {
     /// Whether the hardware events of the plan are counted.
     pub fn counts_events(&self) -> bool {
         self.counts_events
+    }
+
+    /// Counts the hardware events, if any. Where that is not possible, profiles do without.
+    fn count_events(&mut self, handle: sys::remote_handle64, events: &[u32]) {
+        if events.is_empty() {
+            return;
+        }
+        match remote::count_events(&self.rpc, handle, events) {
+            SUCCESS => {
+                self.counts_events = true;
+                COUNTING.fetch_add(1, Ordering::Relaxed);
+            }
+            code => log::warn!("{}: hardware events cannot be counted ({code:#x})", self.name),
+        }
     }
 
     /// What the DSP library found.
@@ -290,11 +303,12 @@ impl Drop for Connection {
         while let Some(memory) = self.mapped.pop() {
             self.unmap_one(&memory);
         }
+        let counted_last = self.counts_events && COUNTING.fetch_sub(1, Ordering::Relaxed) == 1;
         if let (Some(handle), None) = (self.handle, self.loss) {
             if self.started {
                 self.report("htp_iface_stop", remote::stop(&self.rpc, handle));
             }
-            if self.counts_events {
+            if counted_last {
                 self.report("htp_iface_count_events", remote::count_events(&self.rpc, handle, &[]));
             }
             if self.etm {

@@ -43,7 +43,7 @@ pub fn decode_response(bytes: &[u8], seq: u32) -> Result<BatchReport, Error> {
     match HtpStatus::try_from(status) {
         Ok(HtpStatus::Ok) => {
             let usecs = u64::from(usecs_high) << 32 | u64::from(usecs_low);
-            Ok(BatchReport { ops_done, hmx_ops: detail, dsp_time: Duration::from_micros(usecs) })
+            Ok(BatchReport { ops_done, hmx_ops: detail, dsp_time: Duration::from_micros(usecs), n_events: 0 })
         }
         Ok(status) => {
             let op_index = (op_index != HTP_NO_TENSOR).then_some(op_index);
@@ -101,7 +101,8 @@ mod tests {
     #[test]
     fn a_good_response_is_a_report() {
         let report = decode_response(&answer(HTP_RESPONSE_MAGIC, 5, 0, HTP_NO_TENSOR), 5).expect("a good response");
-        assert_eq!(report, BatchReport { ops_done: 17, hmx_ops: 99, dsp_time: Duration::from_micros(0x1_0000_0002) });
+        let dsp_time = Duration::from_micros(0x1_0000_0002);
+        assert_eq!(report, BatchReport { ops_done: 17, hmx_ops: 99, dsp_time, n_events: 0 });
     }
 
     #[test]

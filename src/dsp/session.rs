@@ -34,6 +34,8 @@ pub struct BatchReport {
     pub hmx_ops: u32,
     /// From taking the packet to sending the response, by the DSP's clock.
     pub dsp_time: Duration,
+    /// Hardware events that its profile counts.
+    pub n_events: usize,
 }
 
 /// What the DSP library found when it started.
@@ -117,16 +119,6 @@ impl Session {
         Some(HwInfo { arch: info.arch, n_hvx: info.n_hvx, vtcm_bytes: info.vtcm_bytes, has_hmx })
     }
 
-    /// Which hardware events the DSP counts for profiles.
-    pub fn events(&self) -> &[u32] {
-        let counts = self.state.lock().connection.as_ref().is_some_and(Connection::counts_events);
-        if counts {
-            &self.plan.events
-        } else {
-            &[]
-        }
-    }
-
     /// Bytes that can still be allocated, and bytes in all: what a DSP process can map, or less where the machine has
     /// less. Does not wait for a batch that runs.
     pub fn memory(&self) -> (usize, usize) {
@@ -182,7 +174,8 @@ impl Session {
         let Some(connection) = &state.connection else {
             return Err(Error::BadRequest("there is no session"));
         };
-        let result = self.exchange(connection, &request);
+        let n_events = if connection.counts_events() { self.plan.events.len() } else { 0 };
+        let result = self.exchange(connection, &request).map(|report| BatchReport { n_events, ..report });
         match &result {
             Ok(_) | Err(Error::Batch { .. }) => {}
             Err(error) => self.lose(&mut state, error),

@@ -97,7 +97,7 @@ impl Backend {
             *command = Some(self.device.session.allocate(bytes.len().next_power_of_two())?);
         }
         let Some(memory) = command else { return Ok(()) };
-        // SAFETY: the mapping has room for the bytes, and the DSP reads it only between submission and response.
+        // SAFETY: the mapping has room for the bytes, and the DSP uses it only between submission and response.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), memory.as_ptr(), bytes.len()) };
         let report = self.device.session.run(memory, 0, bytes.len() as u32)?;
         if report.ops_done as usize != planned.batch.len() {
@@ -113,9 +113,9 @@ impl Backend {
                 let from = memory.as_ptr().add(bytes.len() - size);
                 ptr::copy_nonoverlapping(from, costs.as_mut_ptr().cast::<u8>(), size);
             }
-            let (session, ops) = (&self.device.session, planned.nodes.iter().filter_map(|op| nodes.get(op.clone())));
-            for line in profiler.batch(&report, ops, &costs, session.events().len()) {
-                log::info!("{} {line}", session.name());
+            let ops = planned.nodes.iter().filter_map(|op| nodes.get(op.clone()));
+            for line in profiler.batch(&report, ops, &costs) {
+                log::info!("{} {line}", self.device.session.name());
             }
         }
         Ok(())

@@ -24,19 +24,17 @@ struct Total {
 }
 
 impl Profiler {
-    /// Lines for a batch that is done. `ops` are the nodes that each op computed, `costs` what the DSP says of them;
-    /// `n_events` of the hardware events are counted.
+    /// Lines for a batch that is done. `ops` are the nodes that each op computed, `costs` what the DSP says of them.
     pub fn batch<'a>(
         &mut self,
         report: &BatchReport,
         ops: impl Iterator<Item = &'a [Tensor<'a>]>,
         costs: &[htp_op_profile],
-        n_events: usize,
     ) -> Vec<String> {
         let mut lines = vec![batch_line(report, costs)];
         for (nodes, cost) in ops.zip(costs) {
             let name = name(nodes);
-            lines.push(op_line(&name, nodes, cost, n_events));
+            lines.push(op_line(&name, nodes, cost, report.n_events));
             let total = self.totals.entry(name).or_default();
             total.calls += 1;
             total.usecs += u64::from(cost.usecs);
@@ -77,17 +75,18 @@ fn joined<T: Display>(items: impl Iterator<Item = T>, separator: &str) -> String
     items.map(|item| item.to_string()).collect::<Vec<_>>().join(separator)
 }
 
+/// From the first op's start to the last one's end. The clock rate, by which the trace script places ops in time, is that
+/// of the ops; what the batch took with all around it is said beside it.
 fn batch_line(report: &BatchReport, costs: &[htp_op_profile]) -> String {
-    let usecs = report.dsp_time.as_micros();
-    let (start, end) = match costs {
-        [first, .., last] => (first.start, last.start.wrapping_add(last.cycles)),
-        [only] => (only.start, only.start.wrapping_add(only.cycles)),
-        [] => (0, 0),
-    };
+    let start = costs.first().map_or(0, |first| first.start);
+    let end = costs.last().map_or(0, |last| last.start.wrapping_add(last.cycles));
     let cycles = end.wrapping_sub(start);
-    let (ops, hmx, mhz) = (report.ops_done, report.hmx_ops, mhz(cycles, usecs));
+    let sum = |of: fn(&htp_op_profile) -> u64| costs.iter().map(of).fold(0, u64::wrapping_add);
+    let mhz = mhz(sum(|cost| cost.cycles), sum(|cost| cost.usecs.into()));
+    let usecs = if mhz > 0.0 { (cycles as f64 / mhz) as u64 } else { 0 };
+    let (ops, hmx, all) = (report.ops_done, report.hmx_ops, report.dsp_time.as_micros());
     format!(
-        "profile-op OPBATCH|----|n-ops {ops}|with hmx {hmx}|----|----|\
+        "profile-op OPBATCH|----|n-ops {ops}|with hmx {hmx}, answered in usec {all}|----|----|\
          usec {usecs} cycles {cycles} start {start} mhz {mhz:.1}"
     )
 }
@@ -107,7 +106,7 @@ fn op_line(name: &str, nodes: &[Tensor], cost: &htp_op_profile, n_events: usize)
         let result = results.last().map_or_else(String::new, |&result| text(result));
         format!("{} -> {result}", joined(sources.iter().map(|&source| text(source)), " x "))
     };
-    let names = column(&|t| t.name().replace('|', "/"));
+    let names = column(&|t| t.name().replace(|c: char| c == '|' || c.is_control(), "_"));
     let dims = column(&|t| joined(t.ne().iter(), ":"));
     let types = column(&|t| t.element_type().map_or("?".into(), |kind| format!("{kind:?}").to_lowercase()));
     let strides = column(&|t| joined(t.nb().iter(), ":"));
@@ -117,14 +116,14 @@ fn op_line(name: &str, nodes: &[Tensor], cost: &htp_op_profile, n_events: usize)
         _ => String::new(),
     };
     let unit = if hmx != 0 { "hmx" } else { "hvx" };
-    let (mhz, start) = (mhz(cycles, u128::from(usecs)), start as u32); // the scripts know that it wraps around
+    let (mhz, start) = (mhz(cycles, usecs.into()), start as u32); // the scripts know that it wraps around
     format!(
         "profile-op {name}|{names}|{dims}|{types}|{strides}|{unit} packets {packets}|\
          usec {usecs} cycles {cycles} start {start} mhz {mhz:.1}{events}"
     )
 }
 
-fn mhz(cycles: u64, usecs: u128) -> f64 {
+fn mhz(cycles: u64, usecs: u64) -> f64 {
     if usecs == 0 {
         return 0.0;
     }
@@ -157,23 +156,28 @@ mod tests {
              usec 3 cycles 900 start 100 mhz 300.0 pmu [5,5]"
         );
         assert!(!op_line("MUL", &nodes, &COST, 0).contains("pmu"));
+        x.name[..4].copy_from_slice(&b"a|\nb".map(|byte| byte as std::ffi::c_char));
+        let line = op_line("RMS_NORM", &[view(&norm)], &COST, 0);
+        assert!(line.starts_with("profile-op RMS_NORM|a__b -> |"), "{line}");
     }
 
     #[test]
     fn sums_are_sorted_by_time() {
         let (mut x, mut y) = (tensor(F32, [8, 1, 1, 1]), tensor(F32, [8, 1, 1, 1]));
-        let (add, mul) = (node(GGML_OP_ADD, F32, [8, 1, 1, 1], &mut [&mut x, &mut y]), {
-            node(GGML_OP_MUL, F32, [8, 1, 1, 1], &mut [&mut tensor(F32, [8, 1, 1, 1]), &mut tensor(F32, [8, 1, 1, 1])])
-        });
+        let add = node(GGML_OP_ADD, F32, [8, 1, 1, 1], &mut [&mut x, &mut y]);
+        let mul = node(GGML_OP_MUL, F32, [8, 1, 1, 1], &mut [&mut x, &mut y]);
         let nodes = [view(&add), view(&mul)];
-        let report = BatchReport { ops_done: 2, hmx_ops: 1, dsp_time: Duration::from_micros(10) };
+        let report = BatchReport { ops_done: 2, hmx_ops: 1, dsp_time: Duration::from_micros(500), n_events: 1 };
         let mut profiler = Profiler::default();
         assert!(profiler.table().is_empty());
         let later = htp_op_profile { start: COST.start + 2000, usecs: 9, hmx: 0, ..COST };
-        let lines = profiler.batch(&report, nodes.chunks(1), &[COST, later], 0);
+        let lines = profiler.batch(&report, nodes.chunks(1), &[COST, later]);
         assert_eq!(lines.len(), 3);
-        assert!(lines[0].starts_with("profile-op OPBATCH|----|n-ops 2|with hmx 1|"), "{}", lines[0]);
-        assert!(lines[0].ends_with("usec 10 cycles 2900 start 4294967396 mhz 290.0"), "{}", lines[0]);
+        // 2900 cycles at the 150 MHz of 1800 cycles in 12 us
+        let batch = "profile-op OPBATCH|----|n-ops 2|with hmx 1, answered in usec 500|----|----|\
+                     usec 19 cycles 2900 start 4294967396 mhz 150.0";
+        assert_eq!(lines[0], batch);
+        assert!(lines[1].ends_with("pmu [5]"), "{}", lines[1]);
         let table = profiler.table();
         assert_eq!(table.len(), 3);
         assert!(table[1].starts_with("MUL ") && table[1].contains("75.0"), "{}", table[1]);

@@ -366,6 +366,38 @@ static bool fast_scores(const struct softmax_row *r, const struct softmax_head *
     return (aligned ? scores_f32_aligned : scores_f32)(r->x, r->mask, r->work, r->elements, head, s);
 }
 
+/* Passes 2 and 3. t: scores of the whole blocks; factor: from their unit to powers of two; sink: in the same unit. */
+HVX_INLINE void finish(const struct softmax_row *r, const struct softmax_head *head, const struct softmax_scores *s,
+                       const uint8_t *t, float factor, float sink, bool ordered) {
+    const HVX_Vector factor_q = hvx_f32_to_qf32(hvx_splat_f32(factor));
+    const uint32_t blocks = r->elements / SOFTMAX_BLOCK, rest = softmax_tail(r);
+    HVX_Vector sum = (ordered ? ordered_powers : all_powers)(t, r->work, blocks, s->largest, factor_q);
+    HVX_VectorPair tail = Q6_W_vcombine_VV(hvx_zero(), hvx_zero());
+    if (rest != 0) {
+        tail = (ordered ? ordered_power : power)(s->tail[0], s->tail[1], s->largest, factor_q);
+        const HVX_Vector first = Q6_V_vand_QV(tail_lanes(rest, 0), Q6_V_lo_W(tail));
+        const HVX_Vector last = Q6_V_vand_QV(tail_lanes(rest, 1), Q6_V_hi_W(tail));
+        sum = hvx_add_qf32(sum, Q6_Vqf32_vadd_VsfVsf(first, last));
+    }
+    sum = hvx_sum_qf32(sum);
+    if (head->has_sink) {
+        const HVX_Vector t0 = hvx_splat_f32(sink);
+        sum = hvx_add_f32(sum, Q6_V_lo_W((ordered ? ordered_power : power)(t0, t0, s->largest, factor_q)));
+    }
+    const HVX_Vector sign = hvx_splat_i32(INT32_MIN);
+    const HVX_Vector inverse = Q6_V_vxor_VV(hvx_reciprocal_f32(Q6_V_vxor_VV(sum, sign)), sign);
+    multiply_all(r->work, r->y, 2 * blocks, inverse);
+    if (rest != 0)
+        store_tail(r->y + (size_t)blocks * 2 * HVX_BYTES, rest, hvx_mul_f32(Q6_V_lo_W(tail), inverse),
+                   hvx_mul_f32(Q6_V_hi_W(tail), inverse));
+}
+
+/* apart from the rest, whose code it would slow down */
+static HVX_NOINLINE void finish_ordered(const struct softmax_row *r, const struct softmax_head *head,
+                                        const struct softmax_scores *s, const uint8_t *t, float factor, float sink) {
+    finish(r, head, s, t, factor, sink, true);
+}
+
 void softmax_row(const struct softmax_row *r, const struct softmax_head *head) {
     struct softmax_scores s = {{hvx_zero(), hvx_zero()}, hvx_zero()};
     float factor = head->unit_factor, sink = head->unit_sink;
@@ -379,26 +411,8 @@ void softmax_row(const struct softmax_row *r, const struct softmax_head *head) {
         sink = head->sink < -FLT_MAX ? -FLT_MAX : head->sink;
         t = r->work;
     }
-    const HVX_Vector factor_q = hvx_f32_to_qf32(hvx_splat_f32(factor));
-    const uint32_t blocks = r->elements / SOFTMAX_BLOCK, rest = softmax_tail(r);
-    const bool ordered = r->mask == NULL && r->elements <= ORDERED_MOST;
-    HVX_Vector sum = (ordered ? ordered_powers : all_powers)(t, r->work, blocks, s.largest, factor_q);
-    HVX_VectorPair tail = Q6_W_vcombine_VV(hvx_zero(), hvx_zero());
-    if (rest != 0) {
-        tail = (ordered ? ordered_power : power)(s.tail[0], s.tail[1], s.largest, factor_q);
-        const HVX_Vector first = Q6_V_vand_QV(tail_lanes(rest, 0), Q6_V_lo_W(tail));
-        const HVX_Vector last = Q6_V_vand_QV(tail_lanes(rest, 1), Q6_V_hi_W(tail));
-        sum = hvx_add_qf32(sum, Q6_Vqf32_vadd_VsfVsf(first, last));
-    }
-    sum = hvx_sum_qf32(sum);
-    if (head->has_sink) {
-        const HVX_Vector t0 = hvx_splat_f32(sink);
-        sum = hvx_add_f32(sum, Q6_V_lo_W((ordered ? ordered_power : power)(t0, t0, s.largest, factor_q)));
-    }
-    const HVX_Vector sign = hvx_splat_i32(INT32_MIN);
-    const HVX_Vector inverse = Q6_V_vxor_VV(hvx_reciprocal_f32(Q6_V_vxor_VV(sum, sign)), sign);
-    multiply_all(r->work, r->y, 2 * blocks, inverse);
-    if (rest != 0)
-        store_tail(r->y + (size_t)blocks * 2 * HVX_BYTES, rest, hvx_mul_f32(Q6_V_lo_W(tail), inverse),
-                   hvx_mul_f32(Q6_V_hi_W(tail), inverse));
+    if (r->mask == NULL && r->elements <= ORDERED_MOST)
+        finish_ordered(r, head, &s, t, factor, sink);
+    else
+        finish(r, head, &s, t, factor, sink, false);
 }

@@ -3,6 +3,8 @@
 
 uint32_t htp_sort(struct htp_exec *exec);
 
+/* detail of a failure: 0 sources missing, 16 src or 18 dst has a wrong type or row, 32 + dimension whose size is wrong,
+ * 48 order */
 uint32_t htp_sort(struct htp_exec *exec) {
     if (exec->n_src < 1 || exec->src[0] == NULL || exec->dst == NULL || exec->params == NULL)
         return htp_fail(exec, HTP_STATUS_BAD_OP, 0);

@@ -6,8 +6,6 @@
 
 #include "runtime/exec.h"
 
-/* detail of a failure: 0 sources missing, 16 src or 18 dst has a wrong type or row, 32 + dimension whose size is wrong,
- * 48 order */
 uint32_t sort_all(struct htp_exec *exec);   /* ARGSORT */
 uint32_t sort_top_k(struct htp_exec *exec); /* TOP_K */
 

@@ -131,16 +131,28 @@ int platform_count_events(const uint32_t *events, uint32_t n_events) {
     return n_events == 0 ? 0 : HTP_AEE_UNSUPPORTED;
 }
 
-/* A processor of 1 GHz: its cycles are nanoseconds. Packets are what the emulator counts. */
-void platform_read_counters(struct platform_counters *counters) {
+void platform_read_events(uint32_t counts[PLATFORM_EVENTS]) { memset(counts, 0, PLATFORM_EVENTS * sizeof(*counts)); }
+
+/* What the emulator counts; its counter has 32 bits and no name in assembly. */
+static uint64_t executed_packets(void) {
+#if defined(__hexagon__)
+    static _Thread_local uint32_t last, wraps;
+    register uint32_t count __asm__("r0");
+    __asm__ volatile(".word 0x6a14c000" : "=r"(count)); /* r0 = c20 */
+    wraps += count < last;
+    last = count;
+    return (uint64_t)wraps << 32 | count;
+#else
+    return 0;
+#endif
+}
+
+/* A processor of 1 GHz: its cycles are nanoseconds. */
+struct platform_clock platform_read_clock(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    *counters = (struct platform_counters){.cycles = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec};
-#if defined(__hexagon__)
-    register uint32_t packets __asm__("r0"); /* of qemu-user's 32-bit counter, which has no name in assembly */
-    __asm__ volatile(".word 0x6a14c000" : "=r"(packets)); /* r0 = c20 */
-    counters->packets = packets;
-#endif
+    const uint64_t cycles = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return (struct platform_clock){.cycles = cycles, .packets = executed_packets()};
 }
 
 /* ---- VTCM ---- */

@@ -1,12 +1,10 @@
 /*
  * Cycles, packets and the hardware events of the performance monitor. Which events there are is in the architecture's
- * manual; a number has 10 bits. The counters belong to the whole DSP: whoever sets them last has them.
+ * manual. The monitor belongs to the whole DSP: whoever sets it last has it.
  */
 #include "platform/platform.h"
 #include "platform/qurt/layout.h"
-#include "runtime/aee.h"
-
-#define EVENT_NUMBERS 1024
+#include "runtime/libc.h"
 
 /* where the number of counter i's event goes: its low 8 bits into one of two words, its high 2 bits into a third */
 #define EVENT_LOW(event, i) (((event) & 0xffu) << 8 * ((i) % 4))
@@ -19,11 +17,7 @@ static uint32_t counted; /* events */
 
 int platform_count_events(const uint32_t *events, uint32_t n_events) {
     uint32_t low[2] = {0, 0}, high = 0;
-    if (n_events > PLATFORM_EVENTS)
-        return HTP_AEE_BAD_PARAMETER;
     for (uint32_t i = 0; i < n_events; i++) {
-        if (events[i] >= EVENT_NUMBERS)
-            return HTP_AEE_BAD_PARAMETER;
         low[i / 4] |= EVENT_LOW(events[i], i);
         high |= EVENT_HIGH(events[i], i);
     }
@@ -37,10 +31,15 @@ int platform_count_events(const uint32_t *events, uint32_t n_events) {
     return 0;
 }
 
-void platform_read_counters(struct platform_counters *counters) {
-    *counters = (struct platform_counters){0};
-    __asm__ volatile("%0 = c15:14" : "=r"(counters->cycles));
-    __asm__ volatile("%0 = c19:18" : "=r"(counters->packets));
+void platform_read_events(uint32_t counts[PLATFORM_EVENTS]) {
+    memset(counts, 0, PLATFORM_EVENTS * sizeof(*counts));
     for (uint32_t i = 0; i < counted; i++)
-        counters->events[i] = qurt_pmu_get(i < 4 ? QURT_PMUCNT0 + (int)i : QURT_PMUCNT4 + (int)(i - 4));
+        counts[i] = qurt_pmu_get(i < 4 ? QURT_PMUCNT0 + (int)i : QURT_PMUCNT4 + (int)(i - 4));
+}
+
+struct platform_clock platform_read_clock(void) {
+    struct platform_clock clock;
+    __asm__ volatile("%0 = c15:14" : "=r"(clock.cycles));
+    __asm__ volatile("%0 = c19:18" : "=r"(clock.packets));
+    return clock;
 }

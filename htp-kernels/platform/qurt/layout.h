@@ -31,8 +31,8 @@ HTP_AT(qurt_thread_attr_t, timetest_id, 22);
 HTP_AT(qurt_thread_attr_t, detach_state, 32);
 #endif
 
-_Static_assert(QURT_PMUCNT0 == 0 && QURT_PMUCFG == 4 && QURT_PMUEVTCFG == 5 && QURT_PMUCNT4 == 6, "numbers on the device");
-_Static_assert(QURT_PMUEVTCFG1 == 10, "number on the device");
+_Static_assert(QURT_PMUCNT0 == 0 && QURT_PMUCNT4 == 6, "counters have other numbers on the device");
+_Static_assert(QURT_PMUCFG == 4 && QURT_PMUEVTCFG == 5 && QURT_PMUEVTCFG1 == 10, "other numbers on the device");
 
 HTP_SIZE(HAP_power_request_t, 120);
 HTP_AT(HAP_power_request_t, type, 0);
