@@ -91,7 +91,12 @@ int platform_queue_send(struct platform_queue *queue, const void *message, uint3
 void platform_queue_close(struct platform_queue *queue);
 
 /* ---- log ---- */
-enum platform_log_level { PLATFORM_LOG_DEBUG = 0, PLATFORM_LOG_INFO = 1, PLATFORM_LOG_WARN = 2, PLATFORM_LOG_ERROR = 3 };
+enum platform_log_level {
+    PLATFORM_LOG_DEBUG = 0,
+    PLATFORM_LOG_INFO = 1,
+    PLATFORM_LOG_WARN = 2,
+    PLATFORM_LOG_ERROR = 3,
+};
 /* text: one line without a newline. No formatting here: varargs differ between the builds, see runtime/log.h. */
 void platform_log(uint32_t level, const char *text);
 

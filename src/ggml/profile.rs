@@ -75,8 +75,8 @@ fn joined<T: Display>(items: impl Iterator<Item = T>, separator: &str) -> String
     items.map(|item| item.to_string()).collect::<Vec<_>>().join(separator)
 }
 
-/// From the first op's start to the last one's end. The clock rate, by which the trace script places ops in time, is that
-/// of the ops; what the batch took with all around it is said beside it.
+/// From the first op's start to the last one's end. The clock rate, by which the trace script places ops in time, is
+/// that of the ops; what the batch took with all around it is said beside it.
 fn batch_line(report: &BatchReport, costs: &[htp_op_profile]) -> String {
     let start = costs.first().map_or(0, |first| first.start);
     let end = costs.last().map_or(0, |last| last.start.wrapping_add(last.cycles));

@@ -2,6 +2,7 @@
 
 mod cases;
 
+use std::fs;
 use std::sync::Mutex;
 use std::time::Instant;
 
@@ -302,24 +303,34 @@ fn hexagon_ops(context: &Suite) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Every matrix multiplication as Hexagon instructions: the first tokens are those of the native engine.
+/// Every matrix multiplication as Hexagon instructions: the first tokens are those of the native engine, and the profile
+/// has the packets of each op.
 fn hexagon_answer(context: &Suite) -> Result<Outcome> {
     if let Some(why) = no_hexagon() {
         return Outcome::skipped(&why);
     }
     let model = model::get(&context.llama, None, None)?;
     let log = context.repo.log("hexagon-answer");
-    process::new_log(&log)?;
     let emulated = hexagon_device(context)?;
     let progress = Progress::spinner("asking the model in the emulator");
     let ask = |device: &Device| {
         let mut command = context.llama.program("llama-completion", device);
+        command.arg("-v").env("GGML_HEXAGON_PROFILE", "1");
         command.arg("-m").arg(&model).args(["-p", "The capital of France is", "-n", "4", "--temp", "0", "--seed", "1"]);
         command.args(["-c", "128", "-no-cnv", "--no-warmup"]);
+        process::new_log(&log)?;
         demo::answer(command, &log, &mut std::io::sink()).context("the model gave no answer")
     };
     let (native, hexagon) = (ask(&context.htp())?, ask(&emulated)?);
     progress.clear();
+    let profile = fs::read_to_string(&log)?;
+    let ops = profile.lines().filter(|line| line.contains("profile-op MUL_MAT|")).collect::<Vec<_>>();
+    if let Some(op) = ops.iter().find(|op| op.contains(" packets 0|")) {
+        bail!("an op without packets: {op}");
+    }
+    if ops.is_empty() {
+        bail!("there is no profile in {}", log.display());
+    }
     if native.trim().is_empty() || native != hexagon {
         bail!("the engines differ: native {native:?}, hexagon {hexagon:?}");
     }
