@@ -265,7 +265,7 @@ fn a_dsp_that_dies_fails_the_graph_and_not_the_program() {
     assert_said(&output, &["HTP0:", "0x2e"]);
 }
 
-/// llama.cpp's own script reads the profile, with and without events that the simulated DSP does not count.
+/// llama.cpp's own scripts read the profile, with and without events that the simulated DSP does not count.
 #[test]
 #[ignore = "needs llama.cpp: cargo xtask test"]
 fn a_profile_is_what_the_scripts_of_llama_cpp_read() {
