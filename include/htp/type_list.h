@@ -17,7 +17,13 @@
     X(10, Q5_0, 32, 22)     \
     X(11, Q5_1, 32, 24)     \
     X(12, I16, 1, 2)        \
-    X(13, I8, 1, 1)
+    X(13, I8, 1, 1)         \
+    X(14, Q2_K, 256, 84)    \
+    X(15, Q3_K, 256, 110)   \
+    X(16, Q4_K, 256, 144)   \
+    X(17, Q5_K, 256, 176)   \
+    X(18, Q6_K, 256, 210)   \
+    X(19, IQ4_XS, 256, 136)
 
 #define HTP_TYPE_ENUM(number, NAME, elements, bytes) HTP_TYPE_##NAME = number,
 enum htp_type { HTP_TYPE_LIST(HTP_TYPE_ENUM) };
