@@ -127,14 +127,17 @@ static void worker(uint32_t type, const char *name, uint32_t k, uint32_t n, uint
     packets_end("1024 MAC", macs(k, n, m), "worker %s M=%u K=%u", name, (unsigned)m, (unsigned)k);
 }
 
+/* A K that is short, and no multiple of a power of two where the type allows it. */
+static uint32_t short_k(uint32_t type) { return htp_tile_scale_group(type) < 8 ? 576 : 768; }
+
 void packets_matmul(void) {
 #define TILE_CASES(TYPE, name, tiles)                                      \
     gemv(HTP_TYPE_##TYPE, #name, 2048);                                    \
-    gemv(HTP_TYPE_##TYPE, #name, 576);                                     \
+    gemv(HTP_TYPE_##TYPE, #name, short_k(HTP_TYPE_##TYPE));                                     \
     worker(HTP_TYPE_##TYPE, #name, 2048, COLUMNS_GEMV / 2, 1);                 \
-    worker(HTP_TYPE_##TYPE, #name, 576, COLUMNS_GEMV, 1);                  \
+    worker(HTP_TYPE_##TYPE, #name, short_k(HTP_TYPE_##TYPE), COLUMNS_GEMV, 1);                  \
     gemm(HTP_TYPE_##TYPE, #name, 2048);                                    \
-    gemm(HTP_TYPE_##TYPE, #name, 576);                                     \
+    gemm(HTP_TYPE_##TYPE, #name, short_k(HTP_TYPE_##TYPE));                                     \
     worker(HTP_TYPE_##TYPE, #name, 2048, 192, ROWS_GEMM);
     KERNEL_TILE_LIST(TILE_CASES)
 #undef TILE_CASES

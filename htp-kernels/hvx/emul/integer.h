@@ -66,6 +66,7 @@
     }
 
 /* ---- constants and logic ---- */
+#define HVX_SPLAT_CHUNK(t) ((chunk_u32){0} + (uint32_t)(t))
 #define HVX_STEP_SPLAT(i, word) r.c[i] = (chunk_u32){0} + (word);
 HVX_INLINE HVX_Vector Q6_V_vsplat_R(int32_t t) {
     HVX_Vector r;
@@ -111,6 +112,11 @@ HVX_INLINE HVX_VectorPred Q6_Q_vcmp_gt_VuwVuw(HVX_Vector u, HVX_Vector v) {
 }
 HVX_INLINE HVX_VectorPred Q6_Q_vcmp_gtand_QVuwVuw(HVX_VectorPred q, HVX_Vector u, HVX_Vector v) {
     return Q6_Q_and_QQ(q, Q6_Q_vcmp_gt_VuwVuw(u, v));
+}
+HVX_FAST_VR(hvx_bytes_with_bits, chunk_u8, ~(chunk_u8)((u & (chunk_u8)HVX_SPLAT_CHUNK(t)) == 0))
+HVX_INLINE HVX_VectorPred Q6_Q_vand_VR(HVX_Vector u, int32_t t) { return hvx_pred(hvx_bytes_with_bits(u, t)); }
+HVX_INLINE HVX_Vector Q6_V_vandor_VQR(HVX_Vector u, HVX_VectorPred q, int32_t t) {
+    return Q6_V_vor_VV(u, Q6_V_vand_VV(q.mask, Q6_V_vsplat_R(t)));
 }
 HVX_INLINE HVX_Vector Q6_V_vand_QV(HVX_VectorPred q, HVX_Vector v) { return Q6_V_vand_VV(q.mask, v); }
 HVX_INLINE HVX_Vector Q6_V_vmux_QVV(HVX_VectorPred q, HVX_Vector u, HVX_Vector v) {
@@ -161,6 +167,10 @@ HVX_INLINE chunk_u32 chunk_spread_bytes(int32_t t) {
     return r;
 }
 HVX_FAST_VR(Q6_Vw_vmpyi_VwRub, chunk_u32, u * chunk_spread_bytes(t))
+HVX_FAST_VVV(Q6_Vw_vmpyieacc_VwVwVh, chunk_u32, x + u * (chunk_u32)((chunk_i32)(v << 16) >> 16))
+HVX_FAST_VV(Q6_Vw_vmpyio_VwVh, chunk_u32, u * (chunk_u32)((chunk_i32)v >> 16))
+HVX_INLINE HVX_Vector Q6_Vw_vdmpy_VhRh_sat(HVX_Vector u, int32_t t) { return plain_Q6_Vw_vdmpy_VhRh_sat(u, t); }
+HVX_FAST_VV(Q6_Vb_vsub_VbVb, chunk_u8, u - v)
 HVX_INLINE chunk_u32 chunk_multiply_high(chunk_u32 u, chunk_u32 v) {
 #if HVX_CHUNK_BYTES == 64
     return (chunk_u32)_mm512_mulhi_epu16((__m512i)u, (__m512i)v);
@@ -215,7 +225,6 @@ HVX_INLINE chunk_u32 chunk_dot_b_b(chunk_u32 sum, chunk_u32 a, chunk_u32 b) {
     const chunk_u32 biased = chunk_dot_ub_b(sum, a ^ 0x80808080u, b);
     return biased - chunk_dot_ub_b((chunk_u32){0}, (chunk_u32){0} + 0x80808080u, b);
 }
-#define HVX_SPLAT_CHUNK(t) ((chunk_u32){0} + (uint32_t)(t))
 HVX_FAST_VR(Q6_Vw_vrmpy_VubRb, chunk_u32, chunk_dot_ub_b((chunk_u32){0}, u, HVX_SPLAT_CHUNK(t)))
 HVX_FAST_VVR(Q6_Vw_vrmpyacc_VwVubRb, chunk_u32, chunk_dot_ub_b(u, v, HVX_SPLAT_CHUNK(t)))
 HVX_FAST_VV(Q6_Vw_vrmpy_VubVb, chunk_u32, chunk_dot_ub_b((chunk_u32){0}, u, v))
@@ -230,6 +239,7 @@ HVX_FAST_VR(Q6_Vuw_vlsr_VuwR, chunk_u32, u >> (t & 31))
 HVX_FAST_VR(Q6_Vuh_vlsr_VuhR, chunk_u16, u >> (t & 15))
 HVX_FAST_VR(Q6_Vub_vlsr_VubR, chunk_u32, u >> (t & 7) & (0x01010101u * (0xffu >> (t & 7))))
 HVX_FAST_VVR(Q6_Vh_vasr_VwVwR, chunk_i32, ((chunk_u32)(u >> (t & 15)) << 16) | ((chunk_u32)(v >> (t & 15)) & 0xffffu))
+HVX_FAST_VVR(Q6_Vw_vaslacc_VwVwR, chunk_u32, u + (v << (t & 31)))
 HVX_FAST_VVR(Q6_Vw_vasracc_VwVwR, chunk_i32, (chunk_u32)u + (chunk_u32)(v >> (t & 31)))
 HVX_INLINE HVX_Vector Q6_Vuw_vcl0_Vuw(HVX_Vector u) { return plain_Q6_Vuw_vcl0_Vuw(u); }
 
@@ -257,6 +267,16 @@ HVX_INLINE HVX_Vector Q6_V_vlalign_VVR(HVX_Vector u, HVX_Vector v, int32_t t) {
 }
 HVX_FAST_VV(Q6_Vh_vshuffe_VhVh, chunk_u32, (v & 0xffffu) | u << 16)
 HVX_FAST_VV(Q6_Vh_vshuffo_VhVh, chunk_u32, v >> 16 | (u & 0xffff0000u))
+HVX_FAST_V(hvx_even_bytes, chunk_u16, u & 0xff)
+HVX_FAST_V(hvx_odd_bytes, chunk_u16, u >> 8)
+HVX_FAST_V(hvx_signed_even_bytes, chunk_i16, (chunk_i16)((chunk_u16)u << 8) >> 8)
+HVX_FAST_V(hvx_signed_odd_bytes, chunk_i16, u >> 8)
+HVX_INLINE HVX_VectorPair Q6_Wuh_vzxt_Vub(HVX_Vector u) {
+    return Q6_W_vcombine_VV(hvx_odd_bytes(u), hvx_even_bytes(u));
+}
+HVX_INLINE HVX_VectorPair Q6_Wh_vsxt_Vb(HVX_Vector u) {
+    return Q6_W_vcombine_VV(hvx_signed_odd_bytes(u), hvx_signed_even_bytes(u));
+}
 HVX_FAST_VV(hvx_subtract_even_bytes, chunk_u16, (u & 0xff) - (v & 0xff))
 HVX_FAST_VV(hvx_subtract_odd_bytes, chunk_u16, (u >> 8) - (v >> 8))
 HVX_INLINE HVX_VectorPair Q6_Wh_vsub_VubVub(HVX_Vector u, HVX_Vector v) {

@@ -92,6 +92,9 @@ PLAIN_VV(Q6_Q_vcmp_gt_VuwVuw, 32, w, -(u.uw[i] > v.uw[i]))
 /* and a predicate that comes first */
 PLAIN_VVV(Q6_Q_vcmp_gtand_QVuwVuw, 128, ub, (uint8_t)(x.ub[i] & -(u.uw[i / 4] > v.uw[i / 4])))
 PLAIN_VV(Q6_V_vand_QV, 128, ub, u.ub[i] & v.ub[i])
+/* bytes that have a bit of t's byte; and t's bytes into the lanes of u where the predicate v is set */
+PLAIN_VR(Q6_Q_vand_VR, 128, ub, u.ub[i] & plain_byte(t, i) ? 0xff : 0)
+PLAIN_VVR(Q6_V_vandor_VQR, 128, ub, (uint8_t)(u.ub[i] | (v.ub[i] & plain_byte(t, i))))
 PLAIN_VVV(Q6_V_vmux_QVV, 128, ub, x.ub[i] ? u.ub[i] : v.ub[i])
 HVX_PLAIN_FN HVX_VectorPair plain_Q6_W_vswap_QVV(HVX_Vector q_, HVX_Vector u_, HVX_Vector v_) {
     const union hvx_lanes q = {q_}, u = {u_}, v = {v_};
@@ -123,6 +126,16 @@ PLAIN_VV(Q6_Vub_vsub_VubVub_sat, 128, ub, (uint8_t)(u.ub[i] > v.ub[i] ? u.ub[i] 
 PLAIN_VV(Q6_Vw_vmpyie_VwVuh, 32, uw, u.uw[i] * v.uh[2 * i])
 PLAIN_VV(Q6_Vw_vmpye_VwVuh, 32, w, (int32_t)((int64_t)u.w[i] * v.uh[2 * i] >> 16))
 PLAIN_VR(Q6_Vw_vmpyi_VwRub, 32, uw, u.uw[i] * plain_byte(t, i))
+/* words times signed half-words, the even ones (added to x) or the odd ones: the low word of the product */
+PLAIN_VVV(Q6_Vw_vmpyieacc_VwVwVh, 32, uw, x.uw[i] + u.uw[i] * (uint32_t)v.h[2 * i])
+PLAIN_VV(Q6_Vw_vmpyio_VwVh, 32, uw, u.uw[i] * (uint32_t)v.h[2 * i + 1])
+/* dot products of 2 half-words; only -32768 four times over is more than a word holds */
+static inline int32_t plain_dot_h_r(const int16_t *a, int32_t t) {
+    const int64_t sum = (int64_t)a[0] * (int16_t)t + (int64_t)a[1] * (t >> 16);
+    return sum > INT32_MAX ? INT32_MAX : (int32_t)sum;
+}
+PLAIN_VR(Q6_Vw_vdmpy_VhRh_sat, 32, w, plain_dot_h_r(u.h + 2 * i, t))
+PLAIN_VV(Q6_Vb_vsub_VbVb, 128, ub, (uint8_t)(u.ub[i] - v.ub[i]))
 /* even bytes give the low vector, odd ones the high vector */
 HVX_PLAIN_FN HVX_VectorPair plain_Q6_Wh_vsub_VubVub(HVX_Vector u_, HVX_Vector v_) {
     const union hvx_lanes u = {u_}, v = {v_};
@@ -186,6 +199,7 @@ PLAIN_VR(Q6_Vub_vlsr_VubR, 128, ub, (uint8_t)(u.ub[i] >> (t & 7)))
 /* halves of two vectors by turns: v into the even half-words, u into the odd ones; the amount has 4 bits */
 PLAIN_VVR(Q6_Vh_vasr_VwVwR, 64, uh, (uint16_t)((i & 1 ? u.w[i / 2] : v.w[i / 2]) >> (t & 15)))
 PLAIN_VVR(Q6_Vw_vasracc_VwVwR, 32, uw, u.uw[i] + (uint32_t)(v.w[i] >> (t & 31)))
+PLAIN_VVR(Q6_Vw_vaslacc_VwVwR, 32, uw, u.uw[i] + (v.uw[i] << (t & 31)))
 /* an amount a lane, 6 bits with sign: a negative amount shifts the other way */
 static inline int plain_amount(int32_t t) { return (t & 63) - ((t & 32) << 1); }
 static inline uint32_t plain_shift_left(uint32_t x, int n) {
@@ -213,6 +227,27 @@ HVX_PLAIN_FN HVX_VectorPair plain_Q6_Wuh_vunpack_Vub(HVX_Vector u_) {
     union hvx_pair_lanes pair;
     for (int i = 0; i < 128; i++)
         r[i / 64].uh[i % 64] = u.ub[i];
+    pair.v[0] = r[0].v;
+    pair.v[1] = r[1].v;
+    return pair.w;
+}
+/* even bytes give the low vector, odd ones the high vector */
+HVX_PLAIN_FN HVX_VectorPair plain_Q6_Wuh_vzxt_Vub(HVX_Vector u_) {
+    const union hvx_lanes u = {u_};
+    union hvx_lanes r[2];
+    union hvx_pair_lanes pair;
+    for (int i = 0; i < 128; i++)
+        r[i & 1].uh[i / 2] = u.ub[i];
+    pair.v[0] = r[0].v;
+    pair.v[1] = r[1].v;
+    return pair.w;
+}
+HVX_PLAIN_FN HVX_VectorPair plain_Q6_Wh_vsxt_Vb(HVX_Vector u_) {
+    const union hvx_lanes u = {u_};
+    union hvx_lanes r[2];
+    union hvx_pair_lanes pair;
+    for (int i = 0; i < 128; i++)
+        r[i & 1].h[i / 2] = u.b[i];
     pair.v[0] = r[0].v;
     pair.v[1] = r[1].v;
     return pair.w;

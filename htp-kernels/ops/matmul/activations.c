@@ -1,6 +1,7 @@
 /* Activation rows into VTCM: quantised for quantised weights, rounded to f16 for f16 weights, f32 for others. */
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/quantize.h"
+#include "ops/matmul/super_dot.h"
 
 /* Where the elements of a source row are. */
 struct source_row {
@@ -91,10 +92,27 @@ const HVX_Vector *matmul_load_f32(const struct matmul *m, const uint8_t *source,
 }
 
 static enum quantize_form form_of(uint32_t type) {
-    return type == HTP_TYPE_Q4_1 ? QUANTIZE_MINIMUM : type == HTP_TYPE_MXFP4 ? QUANTIZE_HALF : QUANTIZE_ZERO;
+    switch (type) {
+    case HTP_TYPE_Q4_1:
+    case HTP_TYPE_Q5_1:
+    case HTP_TYPE_Q4_K:
+    case HTP_TYPE_Q5_K:
+        return QUANTIZE_MINIMUM;
+    case HTP_TYPE_MXFP4:
+        return QUANTIZE_HALF;
+    case HTP_TYPE_Q2_K:
+    case HTP_TYPE_Q3_K:
+    case HTP_TYPE_Q6_K:
+        return QUANTIZE_SIXTEEN;
+    default:
+        return QUANTIZE_ZERO;
+    }
 }
 
-/* Returns the row's unit. MXFP4 has no kernels for narrow rows: its scales are f32 always. */
+/*
+ * Returns the row's unit. MXFP4 and types with blocks of 256 have no kernels for narrow rows: the scales of activations
+ * are f32 there, always.
+ */
 static float quantize_row(const struct matmul *m, const struct source_row *row, uint8_t *to, HVX_Vector *stage) {
     const uint32_t zero = htp_tile_zero(m->type);
     const enum quantize_form form = form_of(m->type);
@@ -108,7 +126,7 @@ static float quantize_row(const struct matmul *m, const struct source_row *row, 
                         &range);
         records += QUANTIZE_BATCH / QUANTIZE_GROUP * QUANTIZE_GROUP_RECORD_BYTES;
     }
-    if (form == QUANTIZE_HALF)
+    if (form == QUANTIZE_HALF || super_dot_is(m->type))
         return 1;
     return quantize_narrow((HVX_Vector *)(void *)first_record, htp_div_up(m->k, QUANTIZE_GROUP), form, &range);
 }

@@ -19,6 +19,14 @@
 #define KERNEL_Q4_1_TILES 3
 #define KERNEL_MXFP4_TILES 3
 #define KERNEL_IQ4_NL_TILES 4
+#define KERNEL_Q5_0_TILES 3
+#define KERNEL_Q5_1_TILES 3
+#define KERNEL_Q4_K_TILES 3
+#define KERNEL_Q5_K_TILES 3
+#define KERNEL_Q6_K_TILES 2
+#define KERNEL_Q3_K_TILES 2
+#define KERNEL_Q2_K_TILES 2
+#define KERNEL_IQ4_XS_TILES 3
 
 /* X(type, name, column tiles of a GEMV pass) */
 #define KERNEL_TILE_LIST(X)               \
@@ -26,7 +34,15 @@
     X(Q8_0, q8_0, KERNEL_Q8_0_TILES)      \
     X(Q4_1, q4_1, KERNEL_Q4_1_TILES)      \
     X(MXFP4, mxfp4, KERNEL_MXFP4_TILES)   \
-    X(IQ4_NL, iq4_nl, KERNEL_IQ4_NL_TILES)
+    X(IQ4_NL, iq4_nl, KERNEL_IQ4_NL_TILES) \
+    X(Q5_0, q5_0, KERNEL_Q5_0_TILES)      \
+    X(Q5_1, q5_1, KERNEL_Q5_1_TILES)      \
+    X(Q4_K, q4_k, KERNEL_Q4_K_TILES)      \
+    X(Q5_K, q5_k, KERNEL_Q5_K_TILES)      \
+    X(Q6_K, q6_k, KERNEL_Q6_K_TILES)      \
+    X(Q3_K, q3_k, KERNEL_Q3_K_TILES)      \
+    X(Q2_K, q2_k, KERNEL_Q2_K_TILES)      \
+    X(IQ4_XS, iq4_xs, KERNEL_IQ4_XS_TILES)
 
 /* One activation row, `tiles` column tiles: sums[t], in units of the row. gemv_wide: for a row with f32 scales. */
 typedef void (*kernel_gemv)(const uint8_t *weights, size_t tile_bytes, uint32_t tiles, uint32_t blocks,

@@ -87,6 +87,18 @@ HVX_INLINE HVX_Vector sum_of_group(const HVX_Vector *q, uint32_t parts) {
                     pair_sum(pair_sum(s[4], s[5]), pair_sum(s[6], s[7])));
 }
 
+/* Of each block of a group: the sum of the first 16 q in the low half-word, of the last 16 in the high one. */
+HVX_INLINE HVX_Vector half_sums_of_group(const HVX_Vector *q, uint32_t parts) {
+    const HVX_Vector ones = hvx_splat_i32(0x01010101);
+    HVX_Vector s[8];
+    HVX_UNROLL
+    for (uint32_t i = 0; i < 8; i++)
+        s[i] = i < 2 * parts ? Q6_Vw_vrmpy_VbVb(q[i], ones) : hvx_zero();
+    const HVX_VectorPair halves = hvx_deal_words(pair_sum(pair_sum(s[0], s[1]), pair_sum(s[2], s[3])),
+                                                 pair_sum(pair_sum(s[4], s[5]), pair_sum(s[6], s[7])));
+    return Q6_Vh_vshuffe_VhVh(Q6_V_hi_W(halves), Q6_V_lo_W(halves));
+}
+
 /* 127 / absmax in the fixed point of the conversion. absmax is taken as 2^-96 to 2^96, which keeps it normal. */
 HVX_INLINE HVX_Vector reciprocal_of(HVX_Vector absmax) {
     HVX_Vector divisor = Q6_Vw_vmax_VwVw(absmax, hvx_splat_f32(0x1p-96f));
@@ -97,9 +109,9 @@ HVX_INLINE HVX_Vector reciprocal_of(HVX_Vector absmax) {
 HVX_INLINE void store_records(HVX_Vector sums, HVX_Vector scale, enum quantize_form form, uint32_t zero,
                               HVX_Vector *records) {
     const HVX_Vector first =
-        form == QUANTIZE_MINIMUM
-            ? hvx_mul_f32(hvx_i32_to_f32(sums), scale)
-            : Q6_Vw_vsub_VwVw(hvx_zero(), Q6_Vw_vmpyi_VwRub(sums, (int32_t)(zero * 0x01010101u)));
+        form == QUANTIZE_MINIMUM   ? hvx_mul_f32(hvx_i32_to_f32(sums), scale)
+        : form == QUANTIZE_SIXTEEN ? Q6_Vh_vsub_VhVh(hvx_zero(), sums)
+                                   : Q6_Vw_vsub_VwVw(hvx_zero(), Q6_Vw_vmpyi_VwRub(sums, (int32_t)(zero * 0x01010101u)));
     if (form == QUANTIZE_HALF)
         scale = hvx_mul_f32(scale, hvx_splat_f32(0.5f));
     const HVX_VectorPair pairs = Q6_W_vshuff_VVR(scale, first, -8); /* two of first, two scales, two of first, ... */
@@ -150,7 +162,7 @@ HVX_INLINE void quantize_groups(const HVX_Vector *x, uint32_t groups, uint32_t p
     HVX_Vector sums[2];
     HVX_UNROLL
     for (uint32_t g = 0; g < groups; g++)
-        sums[g] = sum_of_group(q + 8 * g, parts);
+        sums[g] = form == QUANTIZE_SIXTEEN ? half_sums_of_group(q + 8 * g, parts) : sum_of_group(q + 8 * g, parts);
     HVX_UNROLL
     for (uint32_t g = 0; g < groups; g++)
         store_records(sums[g], scale[g], form, zero, records + 2 * g);

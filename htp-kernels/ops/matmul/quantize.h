@@ -23,11 +23,13 @@ enum quantize_form {
     QUANTIZE_ZERO,    /* weights with a zero point: start */
     QUANTIZE_MINIMUM, /* weights with a minimum a block: scaled_sum */
     QUANTIZE_HALF,    /* weights whose scale is taken doubled: start, and half of the scale */
+    QUANTIZE_SIXTEEN, /* weights with a scale for 16 values: minus_sums */
 };
 
 /*
  * Two blocks.
  *   start       -zero * (sum of q): an accumulator starts so and unsigned weights count as signed
+ *   minus_sums  -(sum of the first 16 q) in the low half-word, of the last 16 in the high one
  *   scaled_sum  scale * (sum of q): the factor of the weights' minimum. Bits of f32; from quantize_narrow on of qf32,
  *               as kernels need it
  */
@@ -35,6 +37,7 @@ struct activation_record {
     union {
         int32_t start[2];
         int32_t scaled_sum[2];
+        int32_t minus_sums[2];
     };
     union {
         float scale[2];
@@ -74,7 +77,7 @@ void quantize_values(const HVX_Vector *x, uint32_t count, enum quantize_form for
  * Makes a row narrow, if its scales allow it: f16 scales (and scaled sums) in units of a power of two, with which
  * kernels are faster. Nothing is lost: the scales have the precision of f16 and must be in its normal range, within
  * 2^29 of each other. Returns the unit, 0 when the row stays wide. records: of so many groups, not of form
- * QUANTIZE_HALF. Needed for rows that stay wide, too: scaled sums become qf32.
+ * QUANTIZE_HALF or QUANTIZE_SIXTEEN. Needed for rows that stay wide, too: scaled sums become qf32.
  */
 float quantize_narrow(HVX_Vector *records, uint32_t groups, enum quantize_form form,
                       const struct quantize_range *range);

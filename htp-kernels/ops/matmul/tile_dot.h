@@ -9,13 +9,13 @@
  *
  *   zero point   weights are unsigned; the accumulator starts at -zero * sum(activations) of the block
  *   nibbles      MXFP4, IQ4_NL: looked up. Others, GEMV: high nibbles masked but not shifted, in an accumulator of
- *                their own, which vasracc adds at the end of the block (exact: it is a multiple of 16). GEMM: shifted
- *                once for all rows
+ *                their own, which vasracc adds at the end of the block (exact: it is a multiple of 16). GEMM, and types
+ *                with a fifth bit, which is set under a predicate: shifted, in GEMM once for all rows
  *   scales       f16 scales of the weights of two blocks times f16 scales of a narrow row, in one multiplication,
  *                exact; the row's unit comes in when all is summed up (matmul.c). Wide rows (GEMV only): times 1, then
  *                times the row's f32 scale. An exponent byte (MXFP4) moves to its place in an f32; times the row's f32
  *                scale. Then one multiplication and one addition for a block. Sums stay in qf32 until the end
- *   minima       Q4_1: times scale * sum(activations) of the block, one more multiplication and addition, in qf32
+ *   minima       Q4_1, Q5_1: times scale * sum(activations) of the block, one more multiplication and addition, in qf32
  *
  * Compilers place instructions of such loops rather differently when the source is put in another order, at the same
  * arithmetic: by up to a tenth of the packets. The orders here were found by counting (cargo xtask packets matmul).
@@ -47,7 +47,14 @@ typedef const struct activation_record __attribute__((may_alias)) *tile_dot_reco
 static const uint8_t tile_dot_mxfp4[HVX_BYTES] __attribute__((aligned(128))) = {TILE_DOT_MXFP4, TILE_DOT_MXFP4};
 static const uint8_t tile_dot_iq4_nl[HVX_BYTES] __attribute__((aligned(128))) = {TILE_DOT_IQ4_NL, TILE_DOT_IQ4_NL};
 
-HVX_INLINE bool tile_dot_has_table(uint32_t type) { return type == HTP_TYPE_MXFP4 || type == HTP_TYPE_IQ4_NL; }
+HVX_INLINE bool tile_dot_has_table(uint32_t type) {
+    return type == HTP_TYPE_MXFP4 || type == HTP_TYPE_IQ4_NL || type == HTP_TYPE_IQ4_XS;
+}
+HVX_INLINE bool tile_dot_has_fifth_bits(uint32_t type) {
+    return type == HTP_TYPE_Q5_0 || type == HTP_TYPE_Q5_1 || type == HTP_TYPE_Q5_K;
+}
+/* f16 minima, one a K-block */
+HVX_INLINE bool tile_dot_has_minima(uint32_t type) { return type == HTP_TYPE_Q4_1 || type == HTP_TYPE_Q5_1; }
 
 /* anything for types without a table */
 HVX_INLINE HVX_Vector tile_dot_table(uint32_t type) {
@@ -56,14 +63,18 @@ HVX_INLINE HVX_Vector tile_dot_table(uint32_t type) {
     return *(const HVX_Vector *)(const void *)(type == HTP_TYPE_MXFP4 ? tile_dot_mxfp4 : tile_dot_iq4_nl);
 }
 
-HVX_INLINE HVX_Vector tile_dot_low(uint32_t type, HVX_Vector v, HVX_Vector table) {
-    return tile_dot_has_table(type) ? Q6_Vb_vlut32_VbVbR_nomatch(v, table, 0)
-                                    : Q6_V_vand_VV(v, Q6_Vb_vsplat_R(0x0f));
+/* Adds `value` to the bytes of quants that have bit i (a constant) in the bytes of bits. */
+HVX_INLINE HVX_Vector tile_dot_add_bit(HVX_Vector quants, HVX_Vector bits, int i, int value) {
+    return Q6_V_vandor_VQR(quants, Q6_Q_vand_VR(bits, 0x01010101 << i), value * 0x01010101);
 }
 
-HVX_INLINE HVX_Vector tile_dot_high(uint32_t type, HVX_Vector v, HVX_Vector table) {
-    const HVX_Vector nibbles = Q6_Vub_vlsr_VubR(v, 4);
-    return tile_dot_has_table(type) ? Q6_Vb_vlut32_VbVbR_nomatch(nibbles, table, 0) : nibbles;
+/* Operand i, positions 4i .. 4i+3, of a K-block of nibbles x; with a fifth bit of each where the type has one. */
+HVX_INLINE HVX_Vector tile_dot_operand(uint32_t type, const HVX_Vector *x, int i, HVX_Vector table) {
+    const HVX_Vector v = x[i / 2];
+    if (tile_dot_has_table(type))
+        return Q6_Vb_vlut32_VbVbR_nomatch(i % 2 ? Q6_Vub_vlsr_VubR(v, 4) : v, table, 0);
+    const HVX_Vector nibbles = i % 2 ? Q6_Vub_vlsr_VubR(v, 4) : Q6_V_vand_VV(v, Q6_Vb_vsplat_R(0x0f));
+    return tile_dot_has_fifth_bits(type) ? tile_dot_add_bit(nibbles, x[4], i, 16) : nibbles;
 }
 
 /* ---- scales ---- */
@@ -84,7 +95,7 @@ HVX_INLINE void tile_dot_load_scales(uint32_t type, const HVX_Vector *v, HVX_Vec
         return;
     }
     s->pair = hvx_mul_f16_qf32(v[0], factor);
-    if (type == HTP_TYPE_Q4_1)
+    if (tile_dot_has_minima(type))
         s->minima = hvx_mul_f16_qf32(v[1], hvx_splat_i32(HVX_HALF_ONE));
 }
 

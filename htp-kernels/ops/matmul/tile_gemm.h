@@ -2,8 +2,8 @@
  * GEMM: up to 4 narrow activation rows and one column tile a pass, so the rows share loads and unpacking of weights.
  * See tile_dot.h. All loops over rows and blocks of a group have constant counts and are unrolled.
  *
- * Words of a row's records reach all lanes by vsplat. It occupies a multiplication pipe, of which Q4_1 with its minima
- * has none to spare: there an unaligned load of the record and vrdelta do it.
+ * Words of a row's records reach all lanes by vsplat. It occupies a multiplication pipe, of which types with minima
+ * have none to spare: there an unaligned load of the record and vrdelta do it.
  */
 #ifndef MATMUL_TILE_GEMM_H
 #define MATMUL_TILE_GEMM_H
@@ -20,7 +20,7 @@ static const uint32_t gemm_take_word_0[32] __attribute__((aligned(128))) = {
 
 /* Word w (a constant) of a record in every lane. */
 HVX_INLINE HVX_Vector gemm_word(uint32_t type, tile_dot_records record, int w) {
-    if (type != HTP_TYPE_Q4_1)
+    if (!tile_dot_has_minima(type))
         return hvx_splat_i32(((const int32_t *)(const void *)record)[w]);
     const HVX_Vector control = Q6_V_vxor_VV(*(const HVX_Vector *)(const void *)gemm_take_word_0,
                                             hvx_splat_i32(w * 0x04040404));
@@ -55,16 +55,16 @@ HVX_INLINE void gemm_block(uint32_t type, int n, const HVX_Vector *x, const stru
     HVX_Vector dot[KERNEL_ROWS];
     HVX_UNROLL
     for (int r = 0; r < n; r++)
-        dot[r] = type == HTP_TYPE_Q4_1 ? hvx_zero() : gemm_word(type, rows->record[r] + pair, GEMM_WORD_FIRST + half);
+        dot[r] = tile_dot_has_minima(type) ? hvx_zero() : gemm_word(type, rows->record[r] + pair, GEMM_WORD_FIRST + half);
     HVX_UNROLL
     for (int g = 0; g < TILE_DOT_STEPS; g++) {
         const bool bytes = type == HTP_TYPE_Q8_0;
-        const HVX_Vector low = bytes ? x[2 * g] : tile_dot_low(type, x[g], table);
-        const HVX_Vector high = bytes ? x[2 * g + 1] : tile_dot_high(type, x[g], table);
+        const HVX_Vector low = bytes ? x[2 * g] : tile_dot_operand(type, x, 2 * g, table);
+        const HVX_Vector high = bytes ? x[2 * g + 1] : tile_dot_operand(type, x, 2 * g + 1, table);
         HVX_UNROLL
         for (int r = 0; r < n; r++) {
             const int64_t a = rows->q[r][TILE_DOT_STEPS * b + g];
-            dot[r] = type == HTP_TYPE_Q4_1 && g == 0 ? Q6_Vw_vrmpy_VubRb(low, (int32_t)a)
+            dot[r] = tile_dot_has_minima(type) && g == 0 ? Q6_Vw_vrmpy_VubRb(low, (int32_t)a)
                                                      : Q6_Vw_vrmpyacc_VwVubRb(dot[r], low, (int32_t)a);
             dot[r] = Q6_Vw_vrmpyacc_VwVubRb(dot[r], high, (int32_t)(a >> 32));
         }
@@ -77,7 +77,7 @@ HVX_INLINE void gemm_block(uint32_t type, int n, const HVX_Vector *x, const stru
             in_pairs ? tile_dot_half(rows->scale[r], place)
                      : hvx_mul_f32(weight_scale, gemm_word(type, rows->record[r] + pair, GEMM_WORD_SCALE + half));
         rows->sum[r] = tile_dot_add(rows->sum[r], dot[r], scale);
-        if (type == HTP_TYPE_Q4_1) {
+        if (tile_dot_has_minima(type)) {
             const HVX_Vector minimum = place ? Q6_V_hi_W(scales->minima) : Q6_V_lo_W(scales->minima);
             const HVX_Vector scaled_sum = gemm_word(type, rows->record[r], GEMM_WORD_FIRST + half);
             rows->sum[r] = hvx_add_qf32(rows->sum[r], hvx_mul_qf32(minimum, scaled_sum));

@@ -28,9 +28,9 @@ HVX_INLINE void gemv_step(uint32_t type, const HVX_Vector *x, int g, int64_t a, 
         *low = gemv_multiply(low, x[2 * g + 1], a1);
         return;
     }
-    *low = gemv_multiply(type == HTP_TYPE_Q4_1 && g == 0 ? NULL : low, tile_dot_low(type, x[g], table), a0);
-    if (tile_dot_has_table(type))
-        *low = gemv_multiply(low, tile_dot_high(type, x[g], table), a1);
+    *low = gemv_multiply(tile_dot_has_minima(type) && g == 0 ? NULL : low, tile_dot_operand(type, x, 2 * g, table), a0);
+    if (tile_dot_has_table(type) || tile_dot_has_fifth_bits(type))
+        *low = gemv_multiply(low, tile_dot_operand(type, x, 2 * g + 1, table), a1);
     else
         *high = gemv_multiply(g == 0 ? NULL : high, Q6_V_vand_VV(x[g], Q6_Vb_vsplat_R(0xf0)), a1);
 }
@@ -41,7 +41,7 @@ HVX_INLINE void gemv_block(uint32_t type, bool wide, int n, const HVX_Vector *co
                            HVX_Vector table, struct gemv_sum *s) {
     const int at = b * (int)htp_tile_quant_vectors(type), pair = b / 2, half = b % 2;
     const bool in_pairs = tile_dot_in_pairs(type, wide);
-    const HVX_Vector start = type == HTP_TYPE_Q4_1 ? hvx_zero() : hvx_splat_i32(record[pair].start[half]);
+    const HVX_Vector start = tile_dot_has_minima(type) ? hvx_zero() : hvx_splat_i32(record[pair].start[half]);
     const HVX_Vector row_scale = in_pairs ? hvx_zero() : hvx_splat_f32(record[pair].scale[half]);
     HVX_UNROLL
     for (int t = 0; t < n; t++) {
@@ -61,7 +61,7 @@ HVX_INLINE void gemv_block(uint32_t type, bool wide, int n, const HVX_Vector *co
 
 HVX_INLINE void gemv_minima(uint32_t type, const struct tile_dot_scales *scales, tile_dot_records record,
                             struct gemv_sum *s) {
-    if (type == HTP_TYPE_Q4_1)
+    if (tile_dot_has_minima(type))
         s->sum = tile_dot_add_minima(s->sum, scales->minima, record);
 }
 
