@@ -205,6 +205,13 @@ void check_read_row(const struct htp_view *v, uint32_t i1, uint32_t i2, uint32_t
         memcpy(out, check_block(v, first + i, i1, i2, i3), bytes);
 }
 
+void check_set_scales(uint32_t type, uint8_t *block, float scale, float minimum) {
+    const uint32_t at = type == HTP_TYPE_Q2_K ? 80 : type == HTP_TYPE_Q3_K ? 108 : type == HTP_TYPE_Q6_K ? 208 : 0;
+    put_half(block + at, hvx_float_to_half(scale));
+    if (has_minimum(type) || type == HTP_TYPE_Q2_K || type == HTP_TYPE_Q4_K || type == HTP_TYPE_Q5_K)
+        put_half(block + at + 2, hvx_float_to_half(minimum));
+}
+
 static void fill_block(uint32_t type, uint8_t *p, float scale) {
     const float f = check_uniform() * scale;
     const uint16_t h = type == HTP_TYPE_BF16 ? to_bf16(f) : hvx_float_to_half(f);

@@ -15,6 +15,8 @@ void check_read_row(const struct htp_view *v, uint32_t i1, uint32_t i2, uint32_t
                     uint8_t *out);
 /* Address of the block that element i0 of the row is in. */
 uint8_t *check_block(const struct htp_view *v, uint32_t i0, uint32_t i1, uint32_t i2, uint32_t i3);
+/* Sets a block's f16 scale d and, where the type has one, its f16 minimum (or what minima are multiplied with). */
+void check_set_scales(uint32_t type, uint8_t *block, float scale, float minimum);
 /* Strides of a layout of ne. form 0: contiguous, 1: gaps between rows, 2: dimensions 1 and 2 have changed places,
  * 3: 0 and 1 have (elements only), 4: 0 and 2 have, 5: everything twice as far apart (elements only) */
 #define CHECK_FORMS 6

@@ -82,8 +82,10 @@ static bool rows_fit(const struct htp_tensor *t, const struct type_info *type, u
     return true;
 }
 
-static bool tiles_fit(const struct htp_tensor *t, uint64_t room, uint64_t *bytes) {
-    if (htp_tile_quant_vectors(t->type) == 0 || t->ne[0] % HTP_TILE_DIM != 0 || !is_aligned(t->offset, HTP_TILE_VECTOR))
+static bool tiles_fit(const struct htp_tensor *t, const struct type_info *type, uint64_t room, uint64_t *bytes) {
+    if (htp_tile_quant_vectors(t->type) == 0)
+        return false;
+    if (t->ne[0] % type->elements != 0 || !is_aligned(t->offset, HTP_TILE_VECTOR))
         return false;
     if (is_empty(t))
         return true;
@@ -107,7 +109,7 @@ bool htp_tensor_fits(const struct htp_tensor *t, uint64_t buffer_size, uint64_t 
     case HTP_LAYOUT_ROWS:
         return rows_fit(t, type, room, bytes);
     case HTP_LAYOUT_TILES:
-        return tiles_fit(t, room, bytes);
+        return tiles_fit(t, type, room, bytes);
     default:
         return false;
     }

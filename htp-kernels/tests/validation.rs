@@ -311,13 +311,21 @@ fn more_buffers_than_mappings() {
 fn extent(t: &Tensor) -> Option<u128> {
     let (block, bytes, align): (u128, u128, u128) = match t.kind {
         F32 | I32 => (1, 4, 4),
-        F16 | BF16 => (1, 2, 2),
+        F16 | BF16 | I16 => (1, 2, 2),
+        I8 => (1, 1, 1),
         I64 => (1, 8, 8),
         Q4_0 | IQ4_NL => (32, 18, 2),
         Q8_0 => (32, 34, 2),
         Q4_1 => (32, 20, 2),
         Q5_0 => (32, 22, 2),
+        Q5_1 => (32, 24, 2),
         MXFP4 => (32, 17, 1),
+        Q2_K => (256, 84, 2),
+        Q3_K => (256, 110, 2),
+        Q4_K => (256, 144, 2),
+        Q5_K => (256, 176, 2),
+        Q6_K => (256, 210, 2),
+        IQ4_XS => (256, 136, 2),
         _ => return None,
     };
     let ne = t.ne.map(u128::from);
@@ -339,12 +347,20 @@ fn extent(t: &Tensor) -> Option<u128> {
                 Q8_0 => (8, 2, 1),
                 Q4_1 => (4, 2, 2),
                 MXFP4 => (4, 4, 1),
+                Q5_0 => (5, 2, 1),
+                Q5_1 => (5, 2, 2),
+                Q2_K => (2, 8, 5),
+                Q3_K => (3, 16, 7),
+                Q4_K => (4, 8, 4),
+                Q5_K => (5, 8, 4),
+                Q6_K => (6, 16, 9),
+                IQ4_XS => (4, 8, 2),
                 _ => return None,
             };
             let blocks = ne[0] / 32;
             let column = 128 * (blocks * vectors + blocks.div_ceil(group) * scales);
             let all = column * ne[1].div_ceil(32) * ne[2] * ne[3];
-            (right && ne[0] % 32 == 0 && offset % 128 == 0).then_some(all)
+            (right && ne[0] % block == 0 && offset % 128 == 0).then_some(all)
         }
         _ => None,
     }
@@ -359,6 +375,7 @@ fn number() -> impl Strategy<Value = u32> {
     prop_oneof![
         6 => 0u32..70,
         4 => (0u32..40).prop_map(|n| n * 32),
+        3 => (0u32..10).prop_map(|n| n * 256),
         2 => (0u32..32).prop_map(|n| 1 << n),
         1 => (0u32..64).prop_map(|n| u32::MAX - n),
         1 => any::<u32>(),
@@ -371,6 +388,14 @@ fn stride(kind: u16) -> impl Strategy<Value = u32> {
         Q8_0 => 34,
         Q4_1 => 20,
         MXFP4 => 17,
+        Q5_0 => 22,
+        Q5_1 => 24,
+        Q2_K => 84,
+        Q3_K => 110,
+        Q4_K => 144,
+        Q5_K => 176,
+        Q6_K => 210,
+        IQ4_XS => 136,
         _ => 4,
     };
     prop_oneof![6 => Just(block), 4 => (0u32..64).prop_map(move |n| n * block), 2 => number()]
@@ -383,7 +408,7 @@ fn tensor() -> impl Strategy<Value = Tensor> {
         2 => any::<u32>().prop_map(|n| u64::from(n) % (DATA_BYTES as u64 + 8)),
         1 => any::<u64>(),
     ];
-    (0u16..11, prop_oneof![3 => Just(ROWS), 3 => Just(TILES), 1 => 2u16..4], offset).prop_flat_map(
+    (0u16..21, prop_oneof![3 => Just(ROWS), 3 => Just(TILES), 1 => 2u16..4], offset).prop_flat_map(
         |(kind, layout, offset)| {
             let ne = [
                 number().boxed(),

@@ -1,15 +1,16 @@
 /* MUL_MAT and MUL_MAT_ID through their entry, against ref.c. */
 #include "check/check.h"
+#include "check/row_ref.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "hvx/emul/half.h"
 #include "ops/matmul/check_parts.h"
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/pack.h"
 #include "ops/matmul/ref.h"
+#include "runtime/types.h"
 
 enum data {
     ORDINARY,
@@ -28,7 +29,7 @@ struct shape {
 /* strides: 0 contiguous; 1 rows apart; 2 rows of the (2, 1) dimensions interleaved, as after a permute;
  * 3 transposed: elements apart, nb1 the smallest (not for quantised types) */
 static void make_strides(uint32_t type, const uint32_t *ne, uint32_t form, uint32_t *nb) {
-    const uint32_t size = check_type_size(type), row = matmul_is_quantized(type) ? ne[0] / 32 * size : ne[0] * size;
+    const uint32_t size = check_type_size(type), row = ne[0] / htp_type_elements(type) * size;
     nb[0] = size;
     nb[1] = form == 1 ? row + 6 * size : row;
     nb[2] = nb[1] * ne[1];
@@ -52,37 +53,32 @@ static float spread(enum data data, uint32_t range) {
     return ldexpf(1, (int)check_below(2 * range + 1) - (int)range);
 }
 
-/* random scales; returns the bytes that they take */
-static uint32_t fill_scales(uint32_t type, uint8_t *block, enum data data) {
+static void fill_block(uint32_t type, uint8_t *block, enum data data) {
     const float factor = spread(data, 10), scale = check_uniform() * 0.02f * factor;
+    const uint32_t size = check_type_size(type);
+    for (uint32_t i = 0; i < size; i++)
+        block[i] = data == EXTREME && check_below(4) == 0 ? (check_random() >> 31 ? 0x80 : 0xff)
+                                                          : (uint8_t)check_random();
     if (type == HTP_TYPE_MXFP4) {
         static const uint32_t range[] = {3, 21, 121}; /* of the exponent, around 2^-8 */
-        block[0] = factor == 0 ? 0 : (uint8_t)(119 + check_below(range[data]) - range[data] / 2);
-        return 1;
+        block[0] = (uint8_t)(119 + check_below(range[data]) - range[data] / 2);
+        if (factor == 0)
+            memset(block, 0, size);
+        return;
     }
-    const uint16_t halves[2] = {hvx_float_to_half(scale), hvx_float_to_half(fabsf(scale) * (7 * check_uniform() - 8))};
-    const uint32_t bytes = type == HTP_TYPE_Q4_1 ? 4 : 2;
-    memcpy(block, halves, bytes);
-    return bytes;
+    /* in blocks of 256, scales and minima are these times integers up to about 64 */
+    const float unit = htp_type_elements(type) == 256 ? scale / 32 : scale;
+    check_set_scales(type, block, unit, fabsf(unit) * (7 * check_uniform() - 8));
 }
 
 static void fill_weights(const struct htp_view *w, enum data data) {
-    const uint32_t size = check_type_size(w->type);
+    const uint32_t blocks = w->ne[0] / htp_type_elements(w->type);
     for (uint32_t r = 0; r < htp_rows(w); r++) {
         const uint32_t i1 = r % w->ne[1], i2 = r / w->ne[1] % w->ne[2], i3 = r / w->ne[1] / w->ne[2];
         for (uint32_t i = 0; i < w->ne[0] && !matmul_is_quantized(w->type); i++)
             check_set(w, i, i1, i2, i3, (check_uniform() + check_uniform()) * spread(data, 8));
-        for (uint32_t b = 0; b < w->ne[0] / 32 && matmul_is_quantized(w->type); b++) {
-            uint8_t *block = htp_row(w, i1, i2, i3) + (size_t)b * size;
-            const uint32_t head = fill_scales(w->type, block, data);
-            if (w->type == HTP_TYPE_MXFP4 && block[0] == 0) { /* the scale of a block that is all zero */
-                memset(block, 0, size);
-                continue;
-            }
-            for (uint32_t i = head; i < size; i++)
-                block[i] = data == EXTREME && check_below(4) == 0 ? (check_random() >> 31 ? 0x80 : 0xff)
-                                                                  : (uint8_t)check_random();
-        }
+        for (uint32_t b = 0; b < blocks && matmul_is_quantized(w->type); b++)
+            fill_block(w->type, htp_row(w, i1, i2, i3) + (size_t)b * w->nb[0], data);
     }
 }
 
@@ -261,7 +257,7 @@ static void run_ids(struct check *c, uint32_t type, uint32_t w_form, uint32_t a_
 
 static void check_pack(struct check *c, uint32_t type) {
     for (uint32_t round = 0; round < 12; round++) {
-        const uint32_t ne[4] = {32 * (1 + round % 5), 1 + check_below(32), 1, 1};
+        const uint32_t ne[4] = {htp_type_elements(type) * (1 + round % 5), 1 + check_below(32), 1, 1};
         struct check_tensor rows, expected, packed;
         check_make(&rows, type, HTP_LAYOUT_ROWS, ne, NULL, odd_offset(type));
         check_make(&expected, type, HTP_LAYOUT_TILES, ne, NULL, 0);
@@ -325,17 +321,24 @@ void check_matmul(struct check *c) {
         {2080, 34, 4, 2, 1, 11, 2, 40, SPREAD},    /* K in slices */
         {64, 32, 300, 2, 2, 5, 4, 4096, ORDINARY},
     };
-    static const uint32_t types[] = {HTP_TYPE_Q4_0,   HTP_TYPE_Q8_0, HTP_TYPE_Q4_1, HTP_TYPE_MXFP4,
-                                     HTP_TYPE_IQ4_NL, HTP_TYPE_F16,  HTP_TYPE_BF16, HTP_TYPE_F32};
+#define TYPE(NAME, quants, group, scales, zero) HTP_TYPE_##NAME,
+    static const uint32_t types[] = {HTP_TILE_TYPE_LIST(TYPE) HTP_TYPE_F16, HTP_TYPE_BF16, HTP_TYPE_F32};
+#undef TYPE
     static const uint32_t a_types[] = {HTP_TYPE_F32, HTP_TYPE_F16, HTP_TYPE_F32, HTP_TYPE_BF16};
     for (uint32_t t = 0; t < sizeof(types) / sizeof(types[0]); t++) {
         const bool floats = !matmul_is_quantized(types[t]);
         if (!floats)
             check_pack(c, types[t]);
+        if (matmul_kernels(types[t]) == NULL)
+            continue;
+        const uint32_t elements = htp_type_elements(types[t]);
         for (uint32_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
             struct shape s = shapes[i];
+            s.k = (uint32_t)htp_round_up(s.k, elements);
             if (s.vtcm_kib < 4096 && (types[t] == HTP_TYPE_BF16 || types[t] == HTP_TYPE_F32))
                 s.vtcm_kib *= 2; /* activations are twice as large */
+            if (s.vtcm_kib < 4096 && elements == 256)
+                s.vtcm_kib *= 4; /* so that there is room for a unit of K */
             if (floats && i % 3 != 0) /* odd lengths, 1 among them */
                 s.k = i == 4 ? 1 : s.k - 1 - check_below(31);
             run_shape(c, types[t], i % (floats ? 4 : 3), a_types[i % 4], 0, &s);
@@ -346,6 +349,9 @@ void check_matmul(struct check *c) {
         }
         for (uint32_t i = 0; i < sizeof(id_shapes) / sizeof(id_shapes[0]); i++) {
             struct id_shape s = id_shapes[i];
+            s.k = (uint32_t)htp_round_up(s.k, elements);
+            if (s.vtcm_kib < 4096 && elements == 256)
+                s.vtcm_kib *= 4;
             if (floats && i % 3 != 0)
                 s.k -= 1 + check_below(31);
             run_ids(c, types[t], i % (floats ? 4 : 3), a_types[i % 4], i % 2, &s);

@@ -3,11 +3,12 @@
 #include <string.h>
 
 #include "check/check.h"
-#include "hvx/emul/half.h"
+#include "check/row_ref.h"
 #include "ops/matmul/check_parts.h"
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/quantize.h"
 #include "ops/matmul/ref.h"
+#include "runtime/types.h"
 
 #define K_MOST QUANTIZE_BATCH
 #define RECORDS (K_MOST / QUANTIZE_GROUP * QUANTIZE_GROUP_RECORDS)
@@ -19,7 +20,7 @@ struct row {
     float unit;
 };
 
-static enum quantize_form form_of(uint32_t type) { return type == HTP_TYPE_Q4_1 ? QUANTIZE_MINIMUM : QUANTIZE_ZERO; }
+static enum quantize_form form_of(uint32_t type) { return htp_tile_zero(type) == 0 ? QUANTIZE_MINIMUM : QUANTIZE_ZERO; }
 
 /* wide: the row is told that one of its scales is infinite */
 static void make_row(struct row *row, uint32_t type, uint32_t k, const float *x, bool wide) {
@@ -37,15 +38,13 @@ static struct activation_slice slice_of(const struct row *row) {
 }
 
 static void fill_blocks(const struct htp_view *w) {
-    const uint32_t size = check_type_size(w->type);
-    for (uint32_t i = 0; i < w->ne[1] * w->ne[0] / 32; i++) {
+    const uint32_t size = check_type_size(w->type), blocks = w->ne[1] * (w->ne[0] / htp_type_elements(w->type));
+    for (uint32_t i = 0; i < blocks; i++) {
         uint8_t *block = w->data + (size_t)i * size;
         for (uint32_t j = 0; j < size; j++)
             block[j] = (uint8_t)check_random();
-        for (uint32_t j = 0; j < (w->type == HTP_TYPE_Q4_1 ? 4u : 2u); j += 2) {
-            const uint16_t half = hvx_float_to_half(ldexpf(check_uniform(), (int)check_below(20) - 12));
-            memcpy(block + j, &half, 2);
-        }
+        const float scale = ldexpf(check_uniform(), (int)check_below(20) - 12);
+        check_set_scales(w->type, block, scale, ldexpf(check_uniform(), (int)check_below(20) - 12));
     }
 }
 
@@ -111,8 +110,9 @@ void check_matmul_wide(struct check *c) {
     static const uint32_t lengths[] = {32, 64, 96, 576, 1056, 2048};
 #define RUN_TYPE(TYPE, name, pass_tiles)                                                    \
     for (uint32_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {                   \
+        const size_t k = htp_round_up(lengths[i], htp_type_elements(HTP_TYPE_##TYPE));      \
         if (HTP_TYPE_##TYPE != HTP_TYPE_MXFP4) /* it has f32 scales in any case */          \
-            run_type(c, HTP_TYPE_##TYPE, lengths[i], i % 2 == 0 ? 2 : 12);                  \
+            run_type(c, HTP_TYPE_##TYPE, (uint32_t)k, i % 2 == 0 ? 2 : 12);                 \
     }
     KERNEL_TILE_LIST(RUN_TYPE)
 #undef RUN_TYPE

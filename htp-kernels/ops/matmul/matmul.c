@@ -11,6 +11,7 @@
 
 #include "ops/matmul/hmx.h"
 #include "ops/matmul/weights.h"
+#include "runtime/types.h"
 
 #define INLINE_PREPARE_VALUES 8192 /* up to this, waking threads costs more than it saves */
 
@@ -203,24 +204,13 @@ static void run(const struct matmul *m) {
 
 /* ---- checking ---- */
 
-static uint32_t type_bytes(uint32_t type) {
-    switch (type) {
-#define BYTES(number, NAME, elements, bytes) \
-    case HTP_TYPE_##NAME:                    \
-        return bytes;
-        HTP_TYPE_LIST(BYTES)
-#undef BYTES
-    default:
-        return 0;
-    }
-}
-
 static bool is_weights(struct matmul *m, const struct htp_view *w) {
     m->type = w->type;
     m->kernels = matmul_kernels(w->type);
-    m->element_bytes = type_bytes(w->type);
+    m->element_bytes = htp_type_bytes(w->type);
     if (m->kernels == NULL)
         return false;
+    m->block_shift = (uint32_t)__builtin_ctz(htp_type_elements(w->type));
     if (matmul_is_quantized(w->type)) {
         m->source = w->layout == HTP_LAYOUT_TILES ? MATMUL_TILES : MATMUL_BLOCK_ROWS;
         m->unit = htp_tile_scale_group(w->type) * MATMUL_BLOCK;
@@ -275,7 +265,7 @@ static uint32_t check(struct htp_exec *exec, struct matmul *m, const struct htp_
         if (w->ne[i] == 0 || a->ne[i] == 0 || (ids != NULL && ids->ne[i] == 0))
             return htp_fail(exec, HTP_STATUS_BAD_OP, 16 + i);
     }
-    if (w->ne[0] != a->ne[0] || (matmul_is_quantized(w->type) && w->ne[0] % MATMUL_BLOCK != 0))
+    if (w->ne[0] != a->ne[0] || w->ne[0] % htp_type_elements(w->type) != 0)
         return htp_fail(exec, HTP_STATUS_BAD_OP, 16);
     const uint32_t dimension = ids == NULL ? misfit(w, a, d) : misfit_id(w, a, ids, d);
     return dimension < HTP_MAX_DIMS ? htp_fail(exec, HTP_STATUS_BAD_OP, 16 + dimension) : HTP_STATUS_OK;

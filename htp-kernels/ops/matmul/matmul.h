@@ -9,7 +9,7 @@
  *   q4_0.c ...     dot products of a column tile with activation rows (tile_dot.h), a file a type; f16.c bf16.c f32.c
  *                  the same for weights of floats (float_dot.h); kernels.c finds them
  *   hmx.c          the way over the matrix unit, for many rows (hmx_tiles.h)
- *   ref.c          the definition, for check.c
+ *   ref.c          the definition, for check.c; ref_weight.c: of the weights
  *
  * Terms. A matrix: one of the ne02 * ne03 weight matrices (of MUL_MAT_ID: an expert). Its rows: the activation rows
  * that are multiplied with it, one for each row of dst; with MUL_MAT_ID several may have the same source. A column
@@ -27,7 +27,7 @@
 #include "runtime/tiles.h"
 
 #define MATMUL_TILE 32
-#define MATMUL_BLOCK 32
+#define MATMUL_BLOCK 32 /* a K-block; the blocks of some types have several of them (htp/tiles.h) */
 
 /* What a worker needs for the preparation of activation rows; its part of VTCM is never smaller. */
 #define MATMUL_STAGE_VALUES 2048
@@ -59,6 +59,7 @@ struct matmul {
     enum matmul_source source;
     const struct kernels *kernels;
     uint32_t type;          /* of the weights */
+    uint32_t block_shift;   /* log2 of the elements of a block of ggml's; 0: floats */
     uint32_t element_bytes; /* of a block, or of a float */
     uint32_t k, n;
     uint32_t unit;     /* values of a unit */
@@ -103,7 +104,7 @@ static inline bool matmul_is_quantized(uint32_t type) { return htp_tile_quant_ve
 
 /* Bytes of `units` units of a weight row as ggml stores it. */
 static inline uint64_t matmul_row_bytes(const struct matmul *m, uint64_t units) {
-    return units * (matmul_is_quantized(m->type) ? m->unit / MATMUL_BLOCK : m->unit) * m->element_bytes;
+    return units * (m->unit >> m->block_shift) * m->element_bytes;
 }
 /* Bytes of `units` units of a column tile in tiles. */
 static inline uint64_t matmul_unit_bytes(const struct matmul *m, uint64_t units) {

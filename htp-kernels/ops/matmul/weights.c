@@ -55,11 +55,11 @@ static HVX_NOINLINE void push_rows(struct weight_stream *s, uint8_t *to) {
     const struct matmul *m = s->m;
     const struct weight_cursor *at = &s->load;
     const uint32_t k = slice_k(m, at->slice), matrix = m->groups[at->group].matrix;
-    const uint32_t elements = m->source == MATMUL_BLOCK_ROWS ? k / MATMUL_BLOCK : k;
+    const uint32_t bytes = (k >> m->block_shift) * m->element_bytes;
     const size_t offset = (size_t)matmul_row_bytes(m, at->slice * m->slice_units);
     for (uint32_t tile = at->tile; tile < at->tile + at->tiles; tile++, to += m->tile_bytes)
         htp_dma_push(&s->dma, to, (uint32_t)m->row_stride, first_row(m, matrix, tile) + offset, m->weights->nb[1],
-                     elements * m->element_bytes, tile_rows(m, tile));
+                     bytes, tile_rows(m, tile));
 }
 
 static uint8_t *slot_of(const struct weight_stream *s, const struct weight_cursor *at) {

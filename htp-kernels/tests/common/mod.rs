@@ -22,6 +22,15 @@ pub const MXFP4: u16 = 7;
 pub const IQ4_NL: u16 = 8;
 pub const BF16: u16 = 9;
 pub const Q5_0: u16 = 10;
+pub const Q5_1: u16 = 11;
+pub const I16: u16 = 12;
+pub const I8: u16 = 13;
+pub const Q2_K: u16 = 14;
+pub const Q3_K: u16 = 15;
+pub const Q4_K: u16 = 16;
+pub const Q5_K: u16 = 17;
+pub const Q6_K: u16 = 18;
+pub const IQ4_XS: u16 = 19;
 pub const ROWS: u16 = 0;
 pub const TILES: u16 = 1;
 
