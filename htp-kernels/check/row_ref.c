@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/block_ref.h"
 #include "check/check.h"
 #include "hvx/emul/half.h"
 #include "runtime/types.h"
@@ -19,37 +20,23 @@ static float float_of(uint32_t bits) { return hvx_bits_float(bits); }
 static const int8_t mxfp4[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 static const int8_t iq4_nl[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
-float check_dequantize(uint32_t type, uint32_t stored, float scale, float minimum) {
-    switch (type) {
-    case HTP_TYPE_Q8_0:
-        return scale * (float)((int)stored - 128);
-    case HTP_TYPE_Q4_0:
-        return scale * (float)((int)stored - 8);
-    case HTP_TYPE_Q5_0:
-        return scale * (float)((int)stored - 16);
-    case HTP_TYPE_MXFP4:
-        return scale * mxfp4[stored];
-    case HTP_TYPE_IQ4_NL:
-        return scale * iq4_nl[stored];
-    default:
-        return scale * (float)stored + minimum;
-    }
+static bool has_minimum(uint32_t type) {
+    return type == HTP_TYPE_Q4_1 || type == HTP_TYPE_Q5_1 || type == HTP_TYPE_Q2_K || type == HTP_TYPE_Q4_K ||
+           type == HTP_TYPE_Q5_K;
 }
-
-static bool has_minimum(uint32_t type) { return type == HTP_TYPE_Q4_1 || type == HTP_TYPE_Q5_1; }
 static bool has_fifth_bits(uint32_t type) { return type == HTP_TYPE_Q5_0 || type == HTP_TYPE_Q5_1; }
 
 /* where a block's fifth bits, if any, and its quants begin */
 static uint32_t quants_offset(uint32_t type) { return type == HTP_TYPE_MXFP4 ? 1 : has_minimum(type) ? 4 : 2; }
 
-static float quantised_at(uint32_t type, const uint8_t *block, uint32_t i) {
-    const uint8_t *fifth = block + quants_offset(type), *quants = fifth + (has_fifth_bits(type) ? 4 : 0);
-    const float scale = type == HTP_TYPE_MXFP4 ? ldexpf(1, block[0] - 128) : hvx_half_to_float(half_at(block));
-    const float minimum = has_minimum(type) ? hvx_half_to_float(half_at(block + 2)) : 0;
-    uint32_t quant = i < 16 ? quants[i % 16] & 15 : quants[i % 16] >> 4;
-    if (has_fifth_bits(type))
-        quant |= (fifth[i / 8] >> i % 8 & 1u) << 4;
-    return check_dequantize(type, type == HTP_TYPE_Q8_0 ? quants[i] ^ 128u : quant, scale, minimum);
+/* scales and minima are exact as f32; the product is rounded, and the sum */
+static float quantised_at(uint32_t type, const uint8_t *block, uint32_t k) {
+    uint8_t head[CHECK_MOST_HEAD];
+    for (uint32_t i = 0; i < check_head_bytes(type); i++)
+        head[i] = block[check_head_offset(type, i)];
+    const struct check_element e = check_element(type, head, k, check_block_quant(type, block, k));
+    const float product = (float)(e.scale * e.value);
+    return has_minimum(type) ? product + (float)e.minimum : product;
 }
 
 static float element_at(uint32_t type, const uint8_t *row, uint32_t i) {
@@ -66,7 +53,8 @@ static float element_at(uint32_t type, const uint8_t *row, uint32_t i) {
     case HTP_TYPE_BF16:
         return float_of((uint32_t)half_at(row + 2 * (size_t)i) << 16);
     default:
-        return quantised_at(type, row + (size_t)(i / 32) * htp_type_bytes(type), i % 32);
+        return quantised_at(type, row + (size_t)(i / htp_type_elements(type)) * htp_type_bytes(type),
+                            i % htp_type_elements(type));
     }
 }
 
@@ -208,7 +196,7 @@ void check_read_row(const struct htp_view *v, uint32_t i1, uint32_t i2, uint32_t
 void check_set_scales(uint32_t type, uint8_t *block, float scale, float minimum) {
     const uint32_t at = type == HTP_TYPE_Q2_K ? 80 : type == HTP_TYPE_Q3_K ? 108 : type == HTP_TYPE_Q6_K ? 208 : 0;
     put_half(block + at, hvx_float_to_half(scale));
-    if (has_minimum(type) || type == HTP_TYPE_Q2_K || type == HTP_TYPE_Q4_K || type == HTP_TYPE_Q5_K)
+    if (has_minimum(type))
         put_half(block + at + 2, hvx_float_to_half(minimum));
 }
 
@@ -236,9 +224,7 @@ static void fill_block(uint32_t type, uint8_t *p, float scale) {
         if (type == HTP_TYPE_MXFP4)
             p[0] = (uint8_t)(120 + check_below(12));
         else
-            memcpy(p, &h, 2);
-        if (has_minimum(type))
-            put_half(p + 2, hvx_float_to_half(check_uniform() * scale));
+            check_set_scales(type, p, f, check_uniform() * scale);
     }
 }
 

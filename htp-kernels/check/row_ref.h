@@ -6,8 +6,6 @@
 
 /* count: elements, whole blocks; any pair of types for which htp_row_converter has one, or twice the same type */
 void check_convert_row(uint32_t from, uint32_t to, uint8_t *dst, const uint8_t *src, uint32_t count);
-/* What a quant stands for; stored: unsigned, as in tiles (htp/tiles.h). */
-float check_dequantize(uint32_t type, uint32_t stored, float scale, float minimum);
 /* Fills a tensor in rows, of any type, with values of about `scale`; quantised ones with any quants. */
 void check_fill(const struct htp_view *v, float scale);
 /* The bytes of `count` elements of row (i1, i2, i3) from element `first` on, put side by side (blocks: whole ones). */

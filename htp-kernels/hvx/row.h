@@ -12,7 +12,7 @@ void htp_row_copy(uint8_t *dst, const uint8_t *src, size_t bytes);
 void htp_row_clear(uint8_t *dst, size_t bytes);
 
 /*
- * count: elements; whole blocks of 32 when one of the types has them. Addresses are aligned as the runtime demands it
+ * count: elements; whole blocks when one of the types has them. Addresses are aligned as the runtime demands it
  * of tensors.
  */
 typedef void (*htp_row_fn)(uint8_t *dst, const uint8_t *src, uint32_t count);
@@ -22,7 +22,8 @@ typedef void (*htp_row_fn)(uint8_t *dst, const uint8_t *src, uint32_t count);
  *
  *   f32, f16, bf16     one to another: to nearest even, IEEE special values
  *   f32 -> i32         towards zero, saturating, NaN gives 0;  i32 -> f32  to nearest even
- *   quantised -> f32   scale times quant, rounded once (types with a minimum: and once more when that is added)
+ *   quantised -> f32   scale times quant, rounded once (types with a minimum: and once more when that is added); a
+ *                      scale or minimum of a block of 256 is a product, which is exact
  *   f32, f16, bf16 to quantised, as in ggml's code for the CPU:
  *     q8_0        d = absmax / 127, q = x * (127 / absmax) to nearest, halves to even (ggml's code for Arm differs
  *                 from that for x86 in a last place: it multiplies by 1 / d)
@@ -37,14 +38,26 @@ htp_row_fn htp_row_converter(uint32_t from, uint32_t to);
 
 /* Of the same kind, for quantised types; NULL when there is none. row_dequantize.c, row_quantize.c */
 htp_row_fn htp_row_dequantizer(uint32_t from);            /* to f32 */
+htp_row_fn htp_row_dequantizer_256(uint32_t from);        /* of these, types of blocks of 256; row_dequantize_256.c */
 htp_row_fn htp_row_quantizer(uint32_t from, uint32_t to); /* from f32, f16, bf16 */
 
 /*
- * A block of 32 quants that a caller has put together, to f32. quants: one a byte, as tiles store them (tiles.h); an
- * address for vectors. minimum: of the _1 types, 0 for others.
+ * 32 quants that a caller has put together, to f32. quants: one a byte, as tiles store them (tiles.h); an address for
+ * vectors. scale, minimum: of the first 16 and of the others; what is added, where the type has minima.
  */
-void htp_row_expand(uint32_t type, uint8_t *dst, const uint8_t *quants, float scale, float minimum);
+void htp_row_expand(uint32_t type, uint8_t *dst, const uint8_t *quants, const float *scale, const float *minimum);
 /* The scale that an e8m0 byte of MXFP4 stands for, with the quants that htp_row_expand multiplies. */
 float htp_row_mxfp4_scale(uint8_t byte);
+
+/* Of a block of 256: for each 16 elements, ready for htp_row_expand. */
+#define HTP_ROW_SCALES 16
+struct htp_row_scales {
+    float scale[HTP_ROW_SCALES], minimum[HTP_ROW_SCALES];
+};
+/*
+ * halves: the block's d, and in the high half dmin or scales_h where the type has one; bytes: its other scale bytes, in
+ * ggml's order, 2-byte aligned.
+ */
+void htp_row_scales(uint32_t type, uint32_t halves, const uint8_t *bytes, struct htp_row_scales *to);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the files for rows of quantised blocks share: row_dequantize.c, row_quantize.c. */
+/* What the files for rows of quantised blocks share: row_dequantize.c, row_dequantize_256.c, row_quantize.c. */
 #ifndef HVX_ROW_BLOCKS_H
 #define HVX_ROW_BLOCKS_H
 
@@ -35,7 +35,10 @@ HVX_INLINE uint32_t head_bytes(uint32_t type) {
     }
 }
 
-HVX_INLINE bool has_minimum(uint32_t type) { return type == HTP_TYPE_Q4_1 || type == HTP_TYPE_Q5_1; }
+HVX_INLINE bool has_minimum(uint32_t type) {
+    return type == HTP_TYPE_Q4_1 || type == HTP_TYPE_Q5_1 || type == HTP_TYPE_Q4_K || type == HTP_TYPE_Q5_K ||
+           type == HTP_TYPE_Q2_K;
+}
 HVX_INLINE bool has_fifth_bits(uint32_t type) { return type == HTP_TYPE_Q5_0 || type == HTP_TYPE_Q5_1; }
 
 static const int32_t lane_numbers[HVX_WORDS] __attribute__((aligned(128))) = {
@@ -53,6 +56,26 @@ static const int8_t iq4_nl_values[HVX_BYTES] __attribute__((aligned(128))) =
 HVX_INLINE HVX_Vector widen(HVX_Vector bytes) {
     const HVX_Vector halves = Q6_V_lo_W(Q6_W_vshuff_VVR(bytes, hvx_zero(), -1)); /* each byte at the top of a half */
     return Q6_Vw_vasr_VwR(Q6_V_lo_W(Q6_W_vshuff_VVR(halves, hvx_zero(), -2)), 24);
+}
+
+/* Q3_K, Q6_K, IQ4_XS: unsigned quants as bytes -> what they stand for, signed */
+HVX_INLINE HVX_Vector hvx_row_signed(uint32_t type, HVX_Vector stored) {
+    if (type == HTP_TYPE_IQ4_XS)
+        return Q6_Vb_vlut32_VbVbR_nomatch(stored, hvx_load_aligned(iq4_nl_values), 0);
+    /* with bit 7 set no byte borrows from its neighbour; turned over it is the sign */
+    const int32_t zero = type == HTP_TYPE_Q6_K ? 0x20202020 : 0x04040404;
+    const HVX_Vector top = hvx_splat_i32((int32_t)0x80808080u);
+    return Q6_V_vxor_VV(Q6_Vw_vsub_VwVw(Q6_V_vor_VV(stored, top), hvx_splat_i32(zero)), top);
+}
+
+/* 32 values times scale[0], and behind half of them scale[1], plus minima likewise. first_half: 64 bytes. */
+HVX_INLINE HVX_Vector hvx_row_scaled(uint32_t type, HVX_Vector values, const float *scale, const float *minimum,
+                                     HVX_VectorPred first_half) {
+    const HVX_Vector by = Q6_V_vmux_QVV(first_half, hvx_splat_f32(scale[0]), hvx_splat_f32(scale[1]));
+    const HVX_Vector x = hvx_mul_f32(hvx_i32_to_f32(values), by);
+    if (!has_minimum(type))
+        return x;
+    return hvx_add_f32(x, Q6_V_vmux_QVV(first_half, hvx_splat_f32(minimum[0]), hvx_splat_f32(minimum[1])));
 }
 
 #endif

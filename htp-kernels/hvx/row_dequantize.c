@@ -1,4 +1,4 @@
-/* Rows of quantised blocks to f32, a block at a time. The formulas are ggml's; row.h has them. */
+/* Rows of blocks of 32 to f32, a block at a time. The formulas are ggml's; row.h has them. */
 #include "hvx/row_blocks.h"
 #include "runtime/types.h"
 
@@ -18,6 +18,10 @@ HVX_INLINE HVX_Vector quant_values(uint32_t type, HVX_Vector stored) {
         return widen(Q6_Vb_vlut32_VbVbR_nomatch(stored, hvx_load_aligned(mxfp4_values), 0));
     case HTP_TYPE_IQ4_NL:
         return widen(Q6_Vb_vlut32_VbVbR_nomatch(stored, hvx_load_aligned(iq4_nl_values), 0));
+    case HTP_TYPE_IQ4_XS:
+    case HTP_TYPE_Q3_K:
+    case HTP_TYPE_Q6_K:
+        return widen(hvx_row_signed(type, stored));
     default:
         return widen(stored);
     }
@@ -30,8 +34,9 @@ HVX_INLINE void store_block(uint32_t type, uint8_t *dst, HVX_Vector values, floa
     hvx_store(dst, x);
 }
 
-void htp_row_expand(uint32_t type, uint8_t *dst, const uint8_t *quants, float scale, float minimum) {
-    store_block(type, dst, quant_values(type, hvx_load_bytes(quants, BLOCK)), scale, minimum);
+void htp_row_expand(uint32_t type, uint8_t *dst, const uint8_t *quants, const float *scale, const float *minimum) {
+    const HVX_Vector values = quant_values(type, hvx_load_bytes(quants, BLOCK));
+    hvx_store(dst, hvx_row_scaled(type, values, scale, minimum, Q6_Q_vsetq_R(64)));
 }
 
 /* 2^(byte - 128): half of what the byte says, as the table has the values twice */
@@ -138,6 +143,6 @@ htp_row_fn htp_row_dequantizer(uint32_t from) {
     case HTP_TYPE_IQ4_NL:
         return from_iq4_nl;
     default:
-        return NULL;
+        return htp_row_dequantizer_256(from);
     }
 }

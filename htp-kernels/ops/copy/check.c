@@ -68,7 +68,7 @@ static void copy(struct check *c, uint32_t from, uint32_t to, const uint32_t *fr
     const uint32_t a = htp_type_elements(from), b = htp_type_elements(to), step = a > b ? a : b;
     const uint32_t count = from_ne[0] * htp_rows(&src.view);
     for (uint32_t i = 0; i < count; i += step) {
-        uint8_t in[128], out[128];
+        uint8_t in[1024], out[1024];
         for (uint32_t k = 0; k < step; k += a)
             memcpy(in + k / a * htp_type_bytes(from), address(&src.view, place_of(from_ne, i + k)),
                    htp_type_bytes(from));
@@ -91,17 +91,19 @@ static bool form_fits(uint32_t from, uint32_t to, uint32_t form) {
 
 static void all_copies(struct check *c) {
     static const uint32_t types[] = {HTP_TYPE_F32,  HTP_TYPE_F16,  HTP_TYPE_BF16, HTP_TYPE_I32,   HTP_TYPE_I64,  HTP_TYPE_I16,
-                                     HTP_TYPE_I8,   HTP_TYPE_Q8_0, HTP_TYPE_Q4_0, HTP_TYPE_Q5_1, HTP_TYPE_MXFP4};
+                                     HTP_TYPE_I8,   HTP_TYPE_Q8_0, HTP_TYPE_Q4_0, HTP_TYPE_Q5_1, HTP_TYPE_MXFP4,
+                                     HTP_TYPE_Q4_K, HTP_TYPE_Q6_K, HTP_TYPE_IQ4_XS};
     enum { TYPES = sizeof(types) / sizeof(types[0]) };
     static const uint32_t shapes[][4] = {{1, 1, 1, 1},  {3, 5, 7, 2},   {32, 3, 2, 2},  {64, 40, 3, 1},
                                          {100, 9, 1, 3}, {33, 70, 2, 1}, {256, 2, 3, 1}, {1, 200, 3, 1},
-                                         {2, 130, 1, 1}, {96, 65, 1, 2}};
+                                         {2, 130, 1, 1}, {96, 65, 1, 2}, {768, 7, 2, 2}};
     for (uint32_t f = 0; f < TYPES; f++) {
         for (uint32_t t = 0; t < TYPES; t++) {
             const uint32_t from = types[f], to = types[t];
-            const bool blocks = htp_type_elements(from) > 1 || htp_type_elements(to) > 1;
+            const uint32_t a_block = htp_type_elements(from), b_block = htp_type_elements(to);
+            const uint32_t block = a_block > b_block ? a_block : b_block;
             for (uint32_t s = 0; copies(from, to) && s < sizeof(shapes) / sizeof(shapes[0]); s++) {
-                if (blocks && shapes[s][0] % 32 != 0)
+                if (shapes[s][0] % block != 0)
                     continue;
                 for (uint32_t form = 0; form < CHECK_FORMS * CHECK_FORMS; form++) {
                     const uint32_t a = form / CHECK_FORMS, b = form % CHECK_FORMS;
@@ -115,7 +117,7 @@ static void all_copies(struct check *c) {
                 copy(c, from, to, n, other, check_below(3), check_below(3));
                 copy(c, from, to, n, flat, check_below(3), 0);
                 copy(c, from, to, flat, n, 0, check_below(3));
-                if (!blocks)
+                if (block == 1)
                     copy(c, from, to, n, turned, check_below(CHECK_FORMS), check_below(CHECK_FORMS));
             }
         }

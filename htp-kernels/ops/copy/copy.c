@@ -31,16 +31,15 @@ static uint32_t same_type(struct htp_exec *exec, struct grid *dst, struct grid *
 static uint32_t copy_all(struct htp_exec *exec) {
     const struct htp_view *from = exec->src[0], *to = exec->dst;
     const bool same = from->type == to->type;
-    const bool blocks = htp_type_elements(from->type) > 1 || htp_type_elements(to->type) > 1;
+    const uint32_t src_block = htp_type_elements(from->type), dst_block = htp_type_elements(to->type);
+    const uint32_t elements = src_block > dst_block ? src_block : dst_block; /* of a unit, when types differ */
     const htp_row_fn convert = same ? NULL : htp_row_converter(from->type, to->type);
     struct grid src, dst;
     if (!same && convert == NULL)
         return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 16);
-    const bool wide_src = !same && blocks && htp_type_elements(from->type) == 1;
-    const bool wide_dst = !same && blocks && htp_type_elements(to->type) == 1;
-    if (!(wide_src ? grid_of_32(&src, from) : grid_of(&src, from)))
+    if (!(src_block < elements ? grid_of_runs(&src, from, elements) : grid_of(&src, from)))
         return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 16);
-    if (!(wide_dst ? grid_of_32(&dst, to) : grid_of(&dst, to)))
+    if (!(dst_block < elements ? grid_of_runs(&dst, to, elements) : grid_of(&dst, to)))
         return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 18);
     uint32_t count, dst_count;
     if (!grid_count(&src, &count) || !grid_count(&dst, &dst_count))
@@ -49,11 +48,11 @@ static uint32_t copy_all(struct htp_exec *exec) {
         return htp_fail(exec, HTP_STATUS_BAD_OP, 32);
     if (count == 0)
         return HTP_STATUS_OK;
-    if (grids_overlap(&dst, &src) && copy_overlapping(exec, &dst, &src, count, convert, blocks ? 32 : 1))
+    if (grids_overlap(&dst, &src) && copy_overlapping(exec, &dst, &src, count, convert, elements))
         return HTP_STATUS_OK;
     if (same)
         return same_type(exec, &dst, &src, count);
-    copy_flat(exec, &dst, &src, count, convert, blocks ? 32 : 1);
+    copy_flat(exec, &dst, &src, count, convert, elements);
     return HTP_STATUS_OK;
 }
 

@@ -1,7 +1,7 @@
 /*
  * Copies in ggml's flat order: runs that end where a row of either side ends. Dimensions that continue one another are
- * joined first, so that contiguous tensors are one row. Runs whose units do not lie side by side and need a conversion
- * go through a vector's worth of memory.
+ * joined first, so that contiguous tensors are one row. Elements that do not lie side by side and need a conversion go
+ * through a vector's worth of memory; blocks are converted one at a time then.
  */
 #include "hvx/hvx.h"
 #include "ops/copy/grid.h"
@@ -73,11 +73,16 @@ static void convert_run(const struct flat *f, uint8_t *dst, const uint8_t *src, 
         f->convert(dst, src, n * f->elements);
         return;
     }
+    if (f->elements > 1) {
+        for (; n > 0; n--, dst += f->dst.nb[0], src += f->src.nb[0])
+            f->convert(dst, src, f->elements);
+        return;
+    }
     uint8_t in[CHUNK * 4] __attribute__((aligned(HVX_BYTES))), out[CHUNK * 4] __attribute__((aligned(HVX_BYTES)));
     while (n > 0) {
-        const uint32_t step = htp_min_u32(n, CHUNK / f->elements);
+        const uint32_t step = htp_min_u32(n, CHUNK);
         units_copy(in, src_unit, src, f->src.nb[0], src_unit, step);
-        f->convert(out, in, step * f->elements);
+        f->convert(out, in, step);
         units_copy(dst, f->dst.nb[0], out, dst_unit, dst_unit, step);
         src += (size_t)step * f->src.nb[0];
         dst += (size_t)step * f->dst.nb[0];

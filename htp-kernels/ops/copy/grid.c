@@ -16,12 +16,12 @@ bool grid_of(struct grid *g, const struct htp_view *v) {
     return true;
 }
 
-bool grid_of_32(struct grid *g, const struct htp_view *v) {
-    if (htp_type_elements(v->type) != 1 || v->ne[0] % 32 != 0 || v->nb[0] != htp_type_bytes(v->type))
+bool grid_of_runs(struct grid *g, const struct htp_view *v, uint32_t elements) {
+    if (htp_type_elements(v->type) != 1 || v->ne[0] % elements != 0 || v->nb[0] != htp_type_bytes(v->type))
         return false;
     grid_of(g, v);
-    g->ne[0] /= 32;
-    g->unit *= 32;
+    g->ne[0] /= elements;
+    g->unit *= elements;
     g->nb[0] = g->unit;
     return true;
 }

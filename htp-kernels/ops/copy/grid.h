@@ -19,8 +19,8 @@ struct grid {
 
 /* The units of a tensor in rows: blocks of its own type. False when rows are no whole blocks. */
 bool grid_of(struct grid *g, const struct htp_view *v);
-/* Units of 32 elements of a type that has no blocks; false when rows are no whole units or not side by side. */
-bool grid_of_32(struct grid *g, const struct htp_view *v);
+/* Units of `elements` of a type that has no blocks; false when rows are no whole units or not side by side. */
+bool grid_of_runs(struct grid *g, const struct htp_view *v, uint32_t elements);
 /* Number of units; false when it does not fit 32 bits. */
 bool grid_count(const struct grid *g, uint32_t *count);
 bool grid_same_shape(const struct grid *a, const struct grid *b);
@@ -36,7 +36,7 @@ void units_copy(uint8_t *dst, uint32_t dst_step, const uint8_t *src, uint32_t sr
 
 /*
  * flat.c: unit i of src goes to unit i of dst in ggml's order, whatever their shapes. convert NULL: same type;
- * otherwise each unit has `elements` elements (1 or 32).
+ * otherwise each unit has `elements` elements: 1, or a block of one of the types.
  */
 void copy_flat(struct htp_exec *exec, const struct grid *dst, const struct grid *src, uint32_t count,
                htp_row_fn convert, uint32_t elements);

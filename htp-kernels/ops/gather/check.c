@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "check/row_ref.h"
-#include "hvx/emul/half.h"
 #include "hvx/row.h"
+#include "ops/matmul/ref.h"
 #include "runtime/tiles.h"
 #include "runtime/types.h"
 
@@ -15,8 +15,15 @@ uint32_t htp_gather(struct htp_exec *exec);
 
 static const uint32_t types[] = {HTP_TYPE_F32,  HTP_TYPE_F16,  HTP_TYPE_BF16,  HTP_TYPE_I32,  HTP_TYPE_Q8_0,
                                  HTP_TYPE_Q4_0, HTP_TYPE_Q4_1, HTP_TYPE_Q5_0,  HTP_TYPE_Q5_1, HTP_TYPE_MXFP4,
-                                 HTP_TYPE_IQ4_NL};
+                                 HTP_TYPE_IQ4_NL, HTP_TYPE_Q2_K, HTP_TYPE_Q3_K, HTP_TYPE_Q4_K, HTP_TYPE_Q5_K,
+                                 HTP_TYPE_Q6_K, HTP_TYPE_IQ4_XS};
 #define TYPES (sizeof(types) / sizeof(types[0]))
+
+/* elements that go together in a conversion */
+static uint32_t unit_of(uint32_t from, uint32_t to) {
+    const uint32_t a = htp_type_elements(from), b = htp_type_elements(to);
+    return a > b ? a : b;
+}
 
 static bool is_nan_of(uint32_t type, const uint8_t *p) {
     uint32_t bits = 0;
@@ -89,13 +96,13 @@ static void conversions(struct check *c) {
             const uint32_t from = types[f], to = types[t];
             if (htp_row_converter(from, to) == NULL)
                 continue;
-            const bool blocks = htp_type_elements(from) > 1 || htp_type_elements(to) > 1;
+            const uint32_t block = unit_of(from, to);
             for (uint32_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-                const uint32_t count = blocks ? (counts[i] + 31) / 32 * 32 : counts[i];
+                const uint32_t count = (counts[i] + block - 1) / block * block;
                 convert(c, from, to, count, 1);
                 convert(c, from, to, count, 300);
                 convert(c, from, to, count, 1e-6f);
-                if (!blocks)
+                if (block == 1)
                     convert(c, from, to, count, 0);
             }
         }
@@ -208,8 +215,8 @@ static void shapes(struct check *c) {
         for (uint32_t f = 0; f < TYPES; f++) {
             for (uint32_t t = 0; t < TYPES; t++) {
                 const uint32_t from = types[f], to = types[t];
-                const bool blocks = htp_type_elements(from) > 1 || htp_type_elements(to) > 1;
-                if ((from != to && htp_row_converter(from, to) == NULL) || (blocks && all[i].table[0] % 32 != 0))
+                const bool exists = from == to || htp_row_converter(from, to) != NULL;
+                if (!exists || all[i].table[0] % unit_of(from, to) != 0)
                     continue;
                 if (from != to && to == HTP_TYPE_IQ4_NL) /* not bit for bit; conversions() has it */
                     continue;
@@ -225,54 +232,17 @@ static void shapes(struct check *c) {
 
 /* ---- weights in tiles ---- */
 
-/* writes quant `q` (unsigned) of (n, k), by the definition of the layout */
-static void put_quant(uint32_t type, uint8_t *column, uint32_t n, uint32_t k, uint8_t q) {
-    const uint32_t vectors = htp_tile_quant_vectors(type), group = htp_tile_scale_group(type);
-    const uint32_t block = k / 32, i = k % 32, before = block / group * htp_tile_group_vectors(type);
-    uint8_t *tile = column + (size_t)(before + block % group * vectors) * HTP_TILE_VECTOR;
-    if (type == HTP_TYPE_Q8_0) {
-        tile[i / 4 * HTP_TILE_VECTOR + n * 4 + i % 4] = q;
-        return;
-    }
-    uint8_t *byte = &tile[i / 8 * HTP_TILE_VECTOR + n * 4 + i % 4];
-    *byte = (uint8_t)(i % 8 < 4 ? (*byte & 0xf0) | q : (*byte & 0x0f) | q << 4);
-}
-
-/* scale vector `which` of the block's group; width: bytes of a scale */
-static void put_scale(uint32_t type, uint8_t *column, uint32_t blocks, uint32_t n, uint32_t block, uint32_t which,
-                      uint32_t scale) {
-    const uint32_t group = htp_tile_scale_group(type), width = type == HTP_TYPE_MXFP4 ? 1 : 2;
-    const uint32_t first = block / group * group, in_group = htp_min_u32(blocks - first, group);
-    const uint32_t vector = block / group * htp_tile_group_vectors(type) + in_group * htp_tile_quant_vectors(type);
-    memcpy(column + (size_t)(vector + which) * HTP_TILE_VECTOR + n * 4 + block % group * width, &scale, width);
-}
-
 static void tiles(struct check *c, uint32_t type, uint32_t k, uint32_t n, uint32_t matrices) {
     const uint32_t ne[4] = {k, n, matrices, 1}, index_ne[4] = {6, matrices, 1, 1}, list_ne[4] = {k, 6, matrices, 1};
-    struct check_tensor table, list, index;
+    struct check_tensor rows, table, list, index;
+    check_make(&rows, type, HTP_LAYOUT_ROWS, ne, NULL, 0);
     check_make(&table, type, HTP_LAYOUT_TILES, ne, NULL, 0);
     check_make(&list, HTP_TYPE_F32, HTP_LAYOUT_ROWS, list_ne, NULL, 0);
     check_make(&index, HTP_TYPE_I32, HTP_LAYOUT_ROWS, index_ne, NULL, 0);
+    check_fill(&rows.view, 2);
+    matmul_ref_tiles(&rows.view, &table.view);
     fill_index(&index.view, n);
-    float *expected = calloc((size_t)k * n * matrices, sizeof(float));
-    const size_t column_bytes = htp_tile_column_bytes(type, k);
-    const uint32_t columns = htp_div_up(n, 32), most = type == HTP_TYPE_Q8_0 ? 256 : 16;
-    for (uint32_t r = 0; expected != NULL && r < n * matrices; r++) {
-        uint8_t *column = table.view.data + ((size_t)(r / n) * columns + r % n / 32) * column_bytes;
-        for (uint32_t block = 0; block < k / 32; block++) {
-            const uint16_t half = hvx_float_to_half(check_uniform()), low = hvx_float_to_half(check_uniform());
-            const uint32_t byte = check_below(256);
-            const float scale = type == HTP_TYPE_MXFP4 ? ldexpf(1, (int)byte - 128) : hvx_half_to_float(half);
-            put_scale(type, column, k / 32, r % n % 32, block, 0, type == HTP_TYPE_MXFP4 ? byte : half);
-            if (type == HTP_TYPE_Q4_1)
-                put_scale(type, column, k / 32, r % n % 32, block, 1, low);
-            for (uint32_t i = 0; i < 32; i++) {
-                const uint8_t q = (uint8_t)check_below(most);
-                put_quant(type, column, r % n % 32, block * 32 + i, q);
-                expected[(size_t)r * k + block * 32 + i] = check_dequantize(type, q, scale, hvx_half_to_float(low));
-            }
-        }
-    }
+    float *expected = malloc((size_t)k * sizeof(float));
     struct check_run run;
     check_run_init(&run, HTP_OP_GET_ROWS, 2, 4096);
     run.exec.n_src = 2;
@@ -284,8 +254,9 @@ static void tiles(struct check *c, uint32_t type, uint32_t k, uint32_t n, uint32
     uint32_t bad = 0;
     for (uint32_t m = 0; expected != NULL && m < matrices; m++) {
         for (uint32_t i = 0; i < 6; i++) {
-            const size_t row = (size_t)m * n + (size_t)index_at(&index.view, i, m, 0);
-            bad += memcmp(htp_row(&list.view, i, m, 0), expected + row * k, k * 4) != 0;
+            const uint8_t *row = htp_row(&rows.view, (uint32_t)index_at(&index.view, i, m, 0), m, 0);
+            check_convert_row(type, HTP_TYPE_F32, (uint8_t *)expected, row, k);
+            bad += memcmp(htp_row(&list.view, i, m, 0), expected, k * 4) != 0;
         }
     }
     check_true(c, status == HTP_STATUS_OK && bad == 0 && check_unchanged(&list, false),
@@ -293,6 +264,7 @@ static void tiles(struct check *c, uint32_t type, uint32_t k, uint32_t n, uint32
                (unsigned)matrices, (unsigned)bad);
     free(expected);
     check_run_free(&run);
+    check_free(&rows);
     check_free(&table);
     check_free(&list);
     check_free(&index);
@@ -364,10 +336,11 @@ void check_gather(struct check *c) {
         const uint32_t type = types[i];
         if (htp_tile_quant_vectors(type) == 0)
             continue;
-        tiles(c, type, 32, 1, 1);
-        tiles(c, type, 64, 33, 3);
-        tiles(c, type, 96, 64, 2);
-        tiles(c, type, 576, 50, 1);
+        const uint32_t block = htp_type_elements(type);
+        tiles(c, type, block, 1, 1);
+        tiles(c, type, 2 * block, 33, 3);
+        tiles(c, type, 3 * block, 64, 2);
+        tiles(c, type, 18 * block, 50, 1);
     }
     bad_indices(c);
     refuses(c);
