@@ -1,0 +1,31 @@
+//! Q2_K: 16 bytes of scales and minima, 64 bytes of pairs, then an f16 scale and an f16 minimum.
+
+use super::regroup::{join_pairs, split_pairs};
+use super::superblock::SuperCodec;
+use super::word::Word;
+
+/// 84 bytes a block in ggml. Each half of its weights has 32 bytes with a pair for each of its four K-blocks.
+pub(super) struct Q2K;
+
+impl SuperCodec<16, 5> for Q2K {
+    const ZERO: u8 = 0;
+    const QUANTS_AT: usize = 4;
+    const SCALES_AT: [usize; 5] = [20, 0, 1, 2, 3];
+    const TRAILING: bool = false;
+
+    #[inline(always)]
+    fn to_tile<W: Word>(words: &[W; 16]) -> [W; 16] {
+        let mut tile = *words;
+        split_pairs(words, &mut tile, 0, 2);
+        split_pairs(&words[8..], &mut tile, 8, 2);
+        tile
+    }
+
+    #[inline(always)]
+    fn to_block<W: Word>(tile: &[W; 16]) -> [W; 16] {
+        let mut words = *tile;
+        join_pairs(tile, 0, 2, &mut words);
+        join_pairs(tile, 8, 2, &mut words[8..]);
+        words
+    }
+}
