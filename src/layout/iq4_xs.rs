@@ -14,20 +14,20 @@ impl SuperCodec<32, 2> for Iq4Xs {
     const TRAILING: bool = false;
 
     #[inline(always)]
-    fn to_tile<W: Word>(words: &[W; 32]) -> [W; 32] {
-        let mut tile = *words;
-        for (words, tile) in words.chunks_exact(4).zip(tile.chunks_exact_mut(4)) {
-            tile.copy_from_slice(&nibbles_to_tile([words[0], words[1], words[2], words[3]]));
+    fn to_tile<W: Word>(load: impl Fn(usize) -> [W; 8], mut store: impl FnMut(usize, W)) {
+        for i in (0..32).step_by(8) {
+            let [a, b, c, d, e, f, g, h] = load(i);
+            let words = [nibbles_to_tile([a, b, c, d]), nibbles_to_tile([e, f, g, h])];
+            words.into_iter().flatten().enumerate().for_each(|(index, word)| store(i + index, word));
         }
-        tile
     }
 
     #[inline(always)]
-    fn to_block<W: Word>(tile: &[W; 32]) -> [W; 32] {
-        let mut words = *tile;
-        for (tile, words) in tile.chunks_exact(4).zip(words.chunks_exact_mut(4)) {
-            words.copy_from_slice(&nibbles_to_block([tile[0], tile[1], tile[2], tile[3]]));
+    fn to_block<W: Word>(load: impl Fn(usize) -> W, mut store: impl FnMut(usize, [W; 8])) {
+        for i in (0..32).step_by(8) {
+            let four = |i| nibbles_to_block(std::array::from_fn(|index| load(i + index)));
+            let ([a, b, c, d], [e, f, g, h]) = (four(i), four(i + 4));
+            store(i, [a, b, c, d, e, f, g, h]);
         }
-        words
     }
 }

@@ -14,18 +14,14 @@ impl SuperCodec<16, 5> for Q2K {
     const TRAILING: bool = false;
 
     #[inline(always)]
-    fn to_tile<W: Word>(words: &[W; 16]) -> [W; 16] {
-        let mut tile = *words;
-        split_pairs(words, &mut tile, 0, 2);
-        split_pairs(&words[8..], &mut tile, 8, 2);
-        tile
+    fn to_tile<W: Word>(load: impl Fn(usize) -> [W; 8], mut store: impl FnMut(usize, W)) {
+        split_pairs(load(0), 0, 2, &mut store);
+        split_pairs(load(8), 8, 2, &mut store);
     }
 
     #[inline(always)]
-    fn to_block<W: Word>(tile: &[W; 16]) -> [W; 16] {
-        let mut words = *tile;
-        join_pairs(tile, 0, 2, &mut words);
-        join_pairs(tile, 8, 2, &mut words[8..]);
-        words
+    fn to_block<W: Word>(load: impl Fn(usize) -> W, mut store: impl FnMut(usize, [W; 8])) {
+        store(0, join_pairs(0, 2, &load));
+        store(8, join_pairs(8, 2, &load));
     }
 }

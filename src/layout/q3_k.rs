@@ -14,20 +14,16 @@ impl SuperCodec<24, 3> for Q3K {
     const TRAILING: bool = true;
 
     #[inline(always)]
-    fn to_tile<W: Word>(words: &[W; 24]) -> [W; 24] {
-        let mut tile = *words;
-        split_pairs(&words[8..], &mut tile, 0, 3);
-        split_pairs(&words[16..], &mut tile, 12, 3);
-        split_bits(words, &mut tile, 2, 3);
-        tile
+    fn to_tile<W: Word>(load: impl Fn(usize) -> [W; 8], mut store: impl FnMut(usize, W)) {
+        split_bits(load(0), 2, 3, &mut store);
+        split_pairs(load(8), 0, 3, &mut store);
+        split_pairs(load(16), 12, 3, &mut store);
     }
 
     #[inline(always)]
-    fn to_block<W: Word>(tile: &[W; 24]) -> [W; 24] {
-        let mut words = *tile;
-        join_pairs(tile, 0, 3, &mut words[8..]);
-        join_pairs(tile, 12, 3, &mut words[16..]);
-        join_bits(tile, 2, 3, &mut words);
-        words
+    fn to_block<W: Word>(load: impl Fn(usize) -> W, mut store: impl FnMut(usize, [W; 8])) {
+        store(0, join_bits(2, 3, &load));
+        store(8, join_pairs(0, 3, &load));
+        store(16, join_pairs(12, 3, &load));
     }
 }

@@ -14,20 +14,16 @@ impl SuperCodec<32, 4> for Q4K {
     const TRAILING: bool = false;
 
     #[inline(always)]
-    fn to_tile<W: Word>(words: &[W; 32]) -> [W; 32] {
-        let mut tile = *words;
+    fn to_tile<W: Word>(load: impl Fn(usize) -> [W; 8], mut store: impl FnMut(usize, W)) {
         for i in (0..32).step_by(8) {
-            split_nibbles(&words[i..], &mut tile, [i, i + 4]);
+            split_nibbles(load(i), [i, i + 4], &mut store);
         }
-        tile
     }
 
     #[inline(always)]
-    fn to_block<W: Word>(tile: &[W; 32]) -> [W; 32] {
-        let mut words = *tile;
+    fn to_block<W: Word>(load: impl Fn(usize) -> W, mut store: impl FnMut(usize, [W; 8])) {
         for i in (0..32).step_by(8) {
-            join_nibbles(tile, [i, i + 4], &mut words[i..]);
+            store(i, join_nibbles([i, i + 4], &load));
         }
-        words
     }
 }

@@ -14,22 +14,18 @@ impl SuperCodec<40, 4> for Q5K {
     const TRAILING: bool = false;
 
     #[inline(always)]
-    fn to_tile<W: Word>(words: &[W; 40]) -> [W; 40] {
-        let mut tile = *words;
+    fn to_tile<W: Word>(load: impl Fn(usize) -> [W; 8], mut store: impl FnMut(usize, W)) {
+        split_bits(load(0), 4, 5, &mut store);
         for i in 0..4 {
-            split_nibbles(&words[8 + 8 * i..], &mut tile, [10 * i, 10 * i + 5]);
+            split_nibbles(load(8 + 8 * i), [10 * i, 10 * i + 5], &mut store);
         }
-        split_bits(words, &mut tile, 4, 5);
-        tile
     }
 
     #[inline(always)]
-    fn to_block<W: Word>(tile: &[W; 40]) -> [W; 40] {
-        let mut words = *tile;
+    fn to_block<W: Word>(load: impl Fn(usize) -> W, mut store: impl FnMut(usize, [W; 8])) {
+        store(0, join_bits(4, 5, &load));
         for i in 0..4 {
-            join_nibbles(tile, [10 * i, 10 * i + 5], &mut words[8 + 8 * i..]);
+            store(8 + 8 * i, join_nibbles([10 * i, 10 * i + 5], &load));
         }
-        join_bits(tile, 4, 5, &mut words);
-        words
     }
 }

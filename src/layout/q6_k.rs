@@ -15,26 +15,22 @@ impl SuperCodec<48, 4> for Q6K {
     const TRAILING: bool = true;
 
     #[inline(always)]
-    fn to_tile<W: Word>(words: &[W; 48]) -> [W; 48] {
-        let mut tile = *words;
+    fn to_tile<W: Word>(load: impl Fn(usize) -> [W; 8], mut store: impl FnMut(usize, W)) {
         for half in 0..2 {
-            let (nibbles, pairs, at) = (&words[16 * half..], &words[32 + 8 * half..], 24 * half);
-            split_nibbles(nibbles, &mut tile, [at, at + 12]);
-            split_nibbles(&nibbles[8..], &mut tile, [at + 6, at + 18]);
-            split_pairs(pairs, &mut tile, at + 4, 6);
+            let at = 24 * half;
+            split_nibbles(load(16 * half), [at, at + 12], &mut store);
+            split_nibbles(load(16 * half + 8), [at + 6, at + 18], &mut store);
+            split_pairs(load(32 + 8 * half), at + 4, 6, &mut store);
         }
-        tile
     }
 
     #[inline(always)]
-    fn to_block<W: Word>(tile: &[W; 48]) -> [W; 48] {
-        let mut words = *tile;
+    fn to_block<W: Word>(load: impl Fn(usize) -> W, mut store: impl FnMut(usize, [W; 8])) {
         for half in 0..2 {
             let at = 24 * half;
-            join_nibbles(tile, [at, at + 12], &mut words[16 * half..]);
-            join_nibbles(tile, [at + 6, at + 18], &mut words[16 * half + 8..]);
-            join_pairs(tile, at + 4, 6, &mut words[32 + 8 * half..]);
+            store(16 * half, join_nibbles([at, at + 12], &load));
+            store(16 * half + 8, join_nibbles([at + 6, at + 18], &load));
+            store(32 + 8 * half, join_pairs(at + 4, 6, &load));
         }
-        words
     }
 }

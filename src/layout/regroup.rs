@@ -4,6 +4,8 @@
 //! regroupings transpose a small matrix of nibbles, pairs or bits whose rows are words, in every byte at once, and are
 //! their own inverses.
 
+use std::array::from_fn;
+
 use super::word::Word;
 
 /// The upper `BITS` of each `2 * BITS` bits of `a` change places with the lower ones of `b`.
@@ -76,57 +78,60 @@ fn swap_within<const DISTANCE: i32, W: Word>(word: W, mask: u32) -> W {
     word.flip(changes).flip(changes.up::<DISTANCE>())
 }
 
-/// Bytes of 8 words have an element of one K-block in the low and of another in the high nibble. The vectors of
-/// nibbles of the two are `tile[first..]` and `tile[second..]`.
+/// Bytes of 8 words have an element of one K-block in the low and of another in the high nibble. `store` takes the
+/// vectors of nibbles of the two, from `first` and from `second` on.
 #[inline(always)]
-pub(super) fn split_nibbles<W: Word>(words: &[W], tile: &mut [W], [first, second]: [usize; 2]) {
+pub(super) fn split_nibbles<W: Word>(words: [W; 8], [first, second]: [usize; 2], store: &mut impl FnMut(usize, W)) {
     for g in 0..4 {
-        [tile[first + g], tile[second + g]] = exchange::<4, W>(words[2 * g], words[2 * g + 1]);
+        let [low, high] = exchange::<4, W>(words[2 * g], words[2 * g + 1]);
+        store(first + g, low);
+        store(second + g, high);
     }
 }
 
 /// The inverse of [`split_nibbles`].
 #[inline(always)]
-pub(super) fn join_nibbles<W: Word>(tile: &[W], [first, second]: [usize; 2], words: &mut [W]) {
-    for g in 0..4 {
-        [words[2 * g], words[2 * g + 1]] = exchange::<4, W>(tile[first + g], tile[second + g]);
-    }
+pub(super) fn join_nibbles<W: Word>([first, second]: [usize; 2], load: &impl Fn(usize) -> W) -> [W; 8] {
+    let pair = |g| exchange::<4, W>(load(first + g), load(second + g));
+    let ([a, b], [c, d], [e, f], [g, h]) = (pair(0), pair(1), pair(2), pair(3));
+    [a, b, c, d, e, f, g, h]
 }
 
-/// Bytes of 8 words have pairs of bits of an element each of four K-blocks, whose vectors of pairs are `tile[at..]` and
-/// each `step` on.
+/// Bytes of 8 words have pairs of bits of an element each of four K-blocks. `store` takes the vectors of pairs of these,
+/// from `at` and each `step` on.
 #[inline(always)]
-pub(super) fn split_pairs<W: Word>(words: &[W], tile: &mut [W], at: usize, step: usize) {
-    for h in 0..2 {
-        let four = transpose_pairs([words[4 * h], words[4 * h + 1], words[4 * h + 2], words[4 * h + 3]]);
-        for (k, pairs) in four.into_iter().enumerate() {
-            tile[at + k * step + h] = pairs;
+pub(super) fn split_pairs<W: Word>(
+    [a, b, c, d, e, f, g, h]: [W; 8],
+    at: usize,
+    step: usize,
+    store: &mut impl FnMut(usize, W),
+) {
+    for (vector, words) in [[a, b, c, d], [e, f, g, h]].into_iter().enumerate() {
+        for (k, pairs) in transpose_pairs(words).into_iter().enumerate() {
+            store(at + k * step + vector, pairs);
         }
     }
 }
 
 /// The inverse of [`split_pairs`].
 #[inline(always)]
-pub(super) fn join_pairs<W: Word>(tile: &[W], at: usize, step: usize, words: &mut [W]) {
-    for h in 0..2 {
-        let four = transpose_pairs(std::array::from_fn(|k| tile[at + k * step + h]));
-        words[4 * h..][..4].copy_from_slice(&four);
-    }
+pub(super) fn join_pairs<W: Word>(at: usize, step: usize, load: &impl Fn(usize) -> W) -> [W; 8] {
+    let four = |vector| transpose_pairs(from_fn(|k| load(at + k * step + vector)));
+    let ([a, b, c, d], [e, f, g, h]) = (four(0), four(1));
+    [a, b, c, d, e, f, g, h]
 }
 
-/// Bytes of 8 words have a bit of an element each of eight K-blocks, whose vectors of bits are `tile[at]` and each
-/// `step` on.
+/// Bytes of 8 words have a bit of an element each of eight K-blocks. `store` takes the vectors of bits of these, at `at`
+/// and each `step` on.
 #[inline(always)]
-pub(super) fn split_bits<W: Word>(words: &[W], tile: &mut [W], at: usize, step: usize) {
-    let eight = transpose_bits(std::array::from_fn(|i| words[i]));
-    for (k, bits) in eight.into_iter().enumerate() {
-        tile[at + k * step] = bits;
+pub(super) fn split_bits<W: Word>(words: [W; 8], at: usize, step: usize, store: &mut impl FnMut(usize, W)) {
+    for (k, bits) in transpose_bits(words).into_iter().enumerate() {
+        store(at + k * step, bits);
     }
 }
 
 /// The inverse of [`split_bits`].
 #[inline(always)]
-pub(super) fn join_bits<W: Word>(tile: &[W], at: usize, step: usize, words: &mut [W]) {
-    let eight = transpose_bits(std::array::from_fn(|k| tile[at + k * step]));
-    words[..8].copy_from_slice(&eight);
+pub(super) fn join_bits<W: Word>(at: usize, step: usize, load: &impl Fn(usize) -> W) -> [W; 8] {
+    transpose_bits(from_fn(|k| load(at + k * step)))
 }

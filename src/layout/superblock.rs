@@ -35,10 +35,11 @@ pub(super) trait SuperCodec<const QUANTS: usize, const SCALES: usize> {
     /// Bytes of a whole group in a column tile.
     const GROUP_BYTES: usize = VECTOR_BYTES * (Self::GROUP_BLOCKS * QUANTS + Self::SCALE_VECTORS);
 
-    /// The words of quants of a block, in ggml's order, as the tile's vectors hold them.
-    fn to_tile<W: Word>(words: &[W; QUANTS]) -> [W; QUANTS];
-    /// The inverse of `to_tile`.
-    fn to_block<W: Word>(tile: &[W; QUANTS]) -> [W; QUANTS];
+    /// Regroups the quants of a block: `load` gives 8 words of quants from an index on, in ggml's order; `store` takes
+    /// the word of a quant vector. A few words at a time stay in registers.
+    fn to_tile<W: Word>(load: impl Fn(usize) -> [W; 8], store: impl FnMut(usize, W));
+    /// The inverse of `to_tile`: `load` gives the word of a quant vector, `store` takes 8 words of a block.
+    fn to_block<W: Word>(load: impl Fn(usize) -> W, store: impl FnMut(usize, [W; 8]));
 }
 
 impl Format {
@@ -156,14 +157,12 @@ fn pack_quants<const QUANTS: usize, const SCALES: usize, C: SuperCodec<QUANTS, S
     rows: &[u8],
     stride: usize,
 ) {
-    let mut words = [Quad::load(&[0; 16], 0); QUANTS];
-    for (index, words) in words.chunks_exact_mut(4).enumerate() {
-        let four = from_fn(|i| Quad::load(rows, i * stride + 4 * C::QUANTS_AT + 16 * index));
-        words.copy_from_slice(&Quad::transpose(four));
-    }
-    for (index, word) in C::to_tile(&words).into_iter().enumerate() {
-        word.store(quants, index * VECTOR_BYTES + 4 * lane);
-    }
+    let four = |at| Quad::transpose(from_fn(|i| Quad::load(rows, i * stride + 4 * (C::QUANTS_AT + at))));
+    let load = |at| {
+        let ([a, b, c, d], [e, f, g, h]) = (four(at), four(at + 4));
+        [a, b, c, d, e, f, g, h]
+    };
+    C::to_tile(load, |index, word| word.store(quants, index * VECTOR_BYTES + 4 * lane));
 }
 
 /// The inverse of [`pack_quants`].
@@ -174,13 +173,14 @@ fn unpack_quants<const QUANTS: usize, const SCALES: usize, C: SuperCodec<QUANTS,
     rows: &mut [u8],
     stride: usize,
 ) {
-    let words = C::to_block(&from_fn(|index| Quad::load(quants, index * VECTOR_BYTES + 4 * lane)));
-    for (index, words) in words.chunks_exact(4).enumerate() {
-        let four = Quad::transpose([words[0], words[1], words[2], words[3]]);
-        for (i, words) in four.into_iter().enumerate() {
-            words.store(rows, i * stride + 4 * C::QUANTS_AT + 16 * index);
+    let load = |index| Quad::load(quants, index * VECTOR_BYTES + 4 * lane);
+    C::to_block(load, |at, [a, b, c, d, e, f, g, h]| {
+        for (at, four) in [(at, [a, b, c, d]), (at + 4, [e, f, g, h])] {
+            for (i, words) in Quad::transpose(four).into_iter().enumerate() {
+                words.store(rows, i * stride + 4 * (C::QUANTS_AT + at));
+            }
         }
-    }
+    });
 }
 
 fn pack_run<const QUANTS: usize, const SCALES: usize, C: SuperCodec<QUANTS, SCALES>>(
@@ -192,11 +192,11 @@ fn pack_run<const QUANTS: usize, const SCALES: usize, C: SuperCodec<QUANTS, SCAL
 ) {
     for (index, block) in run.chunks_exact(C::BLOCK_BYTES).enumerate() {
         let spot = locate::<QUANTS, SCALES, C>(blocks, first + index);
-        let words = C::to_tile::<u32>(&from_fn(|i| word(block, 4 * (C::QUANTS_AT + i))));
         let quants = &mut column[spot.quants..][..QUANTS * VECTOR_BYTES];
-        for (word, vector) in words.into_iter().zip(quants.chunks_exact_mut(VECTOR_BYTES)) {
-            vector[4 * lane..][..4].copy_from_slice(&word.to_le_bytes());
-        }
+        let load = |at| from_fn(|i| word(block, 4 * (C::QUANTS_AT + at + i)));
+        C::to_tile(load, |index, word: u32| {
+            quants[index * VECTOR_BYTES + 4 * lane..][..4].copy_from_slice(&word.to_le_bytes());
+        });
         let scales = &mut column[spot.scales..][..SCALES * VECTOR_BYTES];
         for (at, vector) in C::SCALES_AT.into_iter().zip(scales.chunks_exact_mut(VECTOR_BYTES)) {
             vector[4 * lane..][..4].copy_from_slice(&block[4 * at..][..4]);
@@ -217,10 +217,13 @@ fn unpack_run<const QUANTS: usize, const SCALES: usize, C: SuperCodec<QUANTS, SC
     for (index, block) in run.chunks_exact_mut(C::BLOCK_BYTES).enumerate() {
         let spot = locate::<QUANTS, SCALES, C>(blocks, first + index);
         let quants = &column[spot.quants..][..QUANTS * VECTOR_BYTES];
-        let words = C::to_block::<u32>(&from_fn(|i| word(quants, i * VECTOR_BYTES + 4 * lane)));
-        for (to, word) in block[4 * C::QUANTS_AT..].chunks_exact_mut(4).zip(words) {
-            to.copy_from_slice(&word.to_le_bytes());
-        }
+        C::to_block(
+            |index| word(quants, index * VECTOR_BYTES + 4 * lane),
+            |at, words| {
+                let bytes = block[4 * (C::QUANTS_AT + at)..].chunks_exact_mut(4);
+                bytes.zip(words).for_each(|(bytes, word): (_, u32)| bytes.copy_from_slice(&word.to_le_bytes()));
+            },
+        );
         let scales = &column[spot.scales..][..SCALES * VECTOR_BYTES];
         for (at, vector) in C::SCALES_AT.into_iter().zip(scales.chunks_exact(VECTOR_BYTES)) {
             block[4 * at..][..4].copy_from_slice(&vector[4 * lane..][..4]);
