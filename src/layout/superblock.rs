@@ -7,11 +7,14 @@
 use std::array::from_fn;
 
 use super::format::{Format, PASS_ROWS};
-use super::word::{word, Quad, Word};
+use super::word::{prefetch, word, Quad, Word};
 use super::{TILE_DIM, VECTOR_BYTES};
 
 /// K-blocks of a block.
 const K_BLOCKS: usize = 8;
+
+/// Bytes that memory hands out together.
+const CACHE_LINE: usize = 64;
 
 /// A type of weights with blocks of 256.
 pub(super) trait SuperCodec<const QUANTS: usize, const SCALES: usize> {
@@ -99,6 +102,10 @@ fn pack_strip<const QUANTS: usize, const SCALES: usize, C: SuperCodec<QUANTS, SC
             let rows = &rows[lane * stride + block * C::BLOCK_BYTES..];
             let quants = &mut column[spot.quants..][..QUANTS * VECTOR_BYTES];
             for row in (0..PASS_ROWS).step_by(4) {
+                for row in row..row + 4 {
+                    let next = row * stride + C::BLOCK_BYTES;
+                    (0..C::BLOCK_BYTES).step_by(CACHE_LINE).for_each(|line| prefetch(rows, next + line));
+                }
                 pack_quants::<QUANTS, SCALES, C>(quants, lane + row, &rows[row * stride..], stride);
             }
             let scales = &mut column[spot.scales..][..SCALES * VECTOR_BYTES];
@@ -128,6 +135,8 @@ fn unpack_strip<const QUANTS: usize, const SCALES: usize, C: SuperCodec<QUANTS, 
         for block in 0..blocks {
             let spot = locate::<QUANTS, SCALES, C>(blocks, block);
             let rows = &mut rows[lane * stride + block * C::BLOCK_BYTES..];
+            let next = spot.quants + QUANTS * VECTOR_BYTES + 4 * lane;
+            (0..QUANTS).for_each(|vector| prefetch(column, next + vector * VECTOR_BYTES));
             let quants = &column[spot.quants..][..QUANTS * VECTOR_BYTES];
             for row in (0..PASS_ROWS).step_by(4) {
                 unpack_quants::<QUANTS, SCALES, C>(quants, lane + row, &mut rows[row * stride..], stride);

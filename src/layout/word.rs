@@ -52,6 +52,20 @@ pub(super) fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(word)
 }
 
+/// Asks for the cache line of byte `at`, if there is one, ahead of its use. Nothing happens where that is not stable
+/// Rust.
+#[inline(always)]
+pub(super) fn prefetch(bytes: &[u8], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(byte) = bytes.get(at) {
+        use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
+        // SAFETY: a hint about a byte that exists.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(byte).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (bytes, at);
+}
+
 #[cfg(target_arch = "aarch64")]
 pub(super) use neon::Quad;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
