@@ -56,6 +56,14 @@ pub fn tile_type(kind: ElementType) -> Option<TileType> {
         ElementType::Q4_1 => Some(TileType::Q4_1),
         ElementType::MXFP4 => Some(TileType::MXFP4),
         ElementType::IQ4_NL => Some(TileType::IQ4_NL),
+        ElementType::Q5_0 => Some(TileType::Q5_0),
+        ElementType::Q5_1 => Some(TileType::Q5_1),
+        ElementType::Q4_K => Some(TileType::Q4_K),
+        ElementType::Q5_K => Some(TileType::Q5_K),
+        ElementType::Q6_K => Some(TileType::Q6_K),
+        ElementType::Q3_K => Some(TileType::Q3_K),
+        ElementType::Q2_K => Some(TileType::Q2_K),
+        ElementType::IQ4_XS => Some(TileType::IQ4_XS),
         _ => None,
     }
 }

@@ -240,6 +240,12 @@ element_types! {
     Q5_1 = GGML_TYPE_Q5_1, HTP_TYPE_Q5_1, 32, 24;
     I16 = GGML_TYPE_I16, HTP_TYPE_I16, 1, 2;
     I8 = GGML_TYPE_I8, HTP_TYPE_I8, 1, 1;
+    Q2_K = GGML_TYPE_Q2_K, HTP_TYPE_Q2_K, 256, 84;
+    Q3_K = GGML_TYPE_Q3_K, HTP_TYPE_Q3_K, 256, 110;
+    Q4_K = GGML_TYPE_Q4_K, HTP_TYPE_Q4_K, 256, 144;
+    Q5_K = GGML_TYPE_Q5_K, HTP_TYPE_Q5_K, 256, 176;
+    Q6_K = GGML_TYPE_Q6_K, HTP_TYPE_Q6_K, 256, 210;
+    IQ4_XS = GGML_TYPE_IQ4_XS, HTP_TYPE_IQ4_XS, 256, 136;
 }
 
 /// Builds tensors for tests, as ggml would lay them out.

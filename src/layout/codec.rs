@@ -1,4 +1,4 @@
-//! How blocks of one type go into a column tile and come out again: the part that all types share.
+//! How blocks of 32 weights go into a column tile and come out again: the part that all their types share.
 //!
 //! A ggml block is a head (one scale, or more, of `4 / SCALE_GROUP` bytes each) and `WORDS` words of quants. In a tile
 //! each word of quants goes, regrouped, to a vector of its own, and the heads of `SCALE_GROUP` consecutive blocks
@@ -6,13 +6,11 @@
 
 use std::array::from_fn;
 
-use super::word::{Quad, Word};
+use super::format::{Format, PASS_ROWS};
+use super::word::{word, Quad, Word};
 use super::{TILE_DIM, VECTOR_BYTES};
 
-/// Rows that are packed in one pass over a column tile: 16 words are a cache line, and processors follow 16 rows well.
-const PASS_ROWS: usize = 16;
-
-/// A type of weights. `WORDS`: words of quants in a block, which is also the quant vectors of a 32x32 tile.
+/// A type of weights with blocks of 32. `WORDS`: words of quants in a block, which is also the quant vectors of a 32x32 tile.
 pub(super) trait Codec<const WORDS: usize> {
     /// Which unsigned operand of the kernels stands for 0.
     const ZERO: u8;
@@ -36,54 +34,11 @@ pub(super) trait Codec<const WORDS: usize> {
     fn to_block<W: Word>(words: [W; WORDS]) -> [W; WORDS];
 }
 
-const LOW: u32 = 0x0f0f_0f0f;
-const HIGH: u32 = 0xf0f0_f0f0;
-
-/// ggml keeps element i in the low and i + 16 in the high nibble of byte i; a tile wants 8 consecutive elements in a
-/// word, the first four in the low nibbles.
-#[inline(always)]
-pub(super) fn nibbles_to_tile<W: Word>([a, b, c, d]: [W; 4]) -> [W; 4] {
-    [low_pair(a, b), low_pair(c, d), high_pair(a, b), high_pair(c, d)]
-}
-
-/// The inverse of [`nibbles_to_tile`].
-#[inline(always)]
-pub(super) fn nibbles_to_block<W: Word>([a, b, c, d]: [W; 4]) -> [W; 4] {
-    [low_pair(a, c), high_pair(a, c), low_pair(b, d), high_pair(b, d)]
-}
-
-/// The low nibbles of two words: `a`'s stay low, `b`'s become the high ones.
-#[inline(always)]
-fn low_pair<W: Word>(a: W, b: W) -> W {
-    a.and(LOW).or(b.and(LOW).up())
-}
-
-/// The high nibbles of two words: `a`'s become the low ones, `b`'s stay high.
-#[inline(always)]
-fn high_pair<W: Word>(a: W, b: W) -> W {
-    a.and(HIGH).down().or(b.and(HIGH))
-}
-
-/// A [`Codec`] as a value: its numbers and its four loops.
-pub(super) struct Format {
-    pub block_bytes: usize,
-    pub quant_vectors: usize,
-    pub zero: u8,
-    pub scale_group: usize,
-    pub scale_vectors: usize,
-    /// `(column, blocks, rows, stride)`: packs 32 rows of `blocks` blocks, `stride` bytes apart, into a column tile.
-    pub pack_strip: fn(&mut [u8], usize, &[u8], usize),
-    /// `(column, blocks, rows, stride)`: the way back.
-    pub unpack_strip: fn(&[u8], usize, &mut [u8], usize),
-    /// `(column, blocks, lane, first, run)`: packs a run of whole blocks of one row, from block `first` on.
-    pub pack_run: fn(&mut [u8], usize, usize, usize, &[u8]),
-    /// `(column, blocks, lane, first, run)`: the way back.
-    pub unpack_run: fn(&[u8], usize, usize, usize, &mut [u8]),
-}
-
 impl Format {
+    /// The format of a type with blocks of 32 weights.
     pub const fn of<const WORDS: usize, C: Codec<WORDS>>() -> Format {
         Format {
+            block_elements: TILE_DIM,
             block_bytes: C::BLOCK_BYTES,
             quant_vectors: WORDS,
             zero: C::ZERO,
@@ -187,15 +142,21 @@ fn unpack_group<const WORDS: usize, C: Codec<WORDS>>(
     }
 }
 
+/// Where the words of a block are cut into fours. The last four overlap others when the number is not a multiple.
+#[inline(always)]
+fn quads<const WORDS: usize>() -> impl Iterator<Item = usize> {
+    (0..WORDS).step_by(4).map(|at| at.min(WORDS - 4))
+}
+
 /// The quants of a 32x32 tile, four rows at a time. Row n has its quants at `rows[n * stride..]`.
 #[inline(always)]
 fn pack_tile<const WORDS: usize, C: Codec<WORDS>>(quants: &mut [u8], lane: usize, rows: &[u8], stride: usize) {
     for row in (0..PASS_ROWS).step_by(4) {
         let lane = lane + row;
         let mut words = [Quad::load(&[0; 16], 0); WORDS];
-        for (index, words) in words.chunks_exact_mut(4).enumerate() {
-            let four = from_fn(|i| Quad::load(rows, (row + i) * stride + 16 * index));
-            words.copy_from_slice(&Quad::transpose(four));
+        for at in quads::<WORDS>() {
+            let four = from_fn(|i| Quad::load(rows, (row + i) * stride + 4 * at));
+            words[at..at + 4].copy_from_slice(&Quad::transpose(four));
         }
         for (index, word) in C::to_tile(words).into_iter().enumerate() {
             word.store(quants, index * VECTOR_BYTES + 4 * lane);
@@ -209,10 +170,10 @@ fn unpack_tile<const WORDS: usize, C: Codec<WORDS>>(quants: &[u8], lane: usize, 
     for row in (0..PASS_ROWS).step_by(4) {
         let lane = lane + row;
         let words = C::to_block(from_fn(|index| Quad::load(quants, index * VECTOR_BYTES + 4 * lane)));
-        for (index, words) in words.chunks_exact(4).enumerate() {
-            let four = Quad::transpose([words[0], words[1], words[2], words[3]]);
+        for at in quads::<WORDS>() {
+            let four = Quad::transpose([words[at], words[at + 1], words[at + 2], words[at + 3]]);
             for (i, words) in four.into_iter().enumerate() {
-                words.store(rows, (row + i) * stride + 16 * index);
+                words.store(rows, (row + i) * stride + 4 * at);
             }
         }
     }
@@ -269,11 +230,4 @@ fn unpack_run<const WORDS: usize, C: Codec<WORDS>>(
             scale.copy_from_slice(&column[at..][..C::SCALE_BYTES]);
         }
     }
-}
-
-#[inline(always)]
-fn word(bytes: &[u8], at: usize) -> u32 {
-    let mut word = [0; 4];
-    word.copy_from_slice(&bytes[at..at + 4]);
-    u32::from_le_bytes(word)
 }

@@ -1,6 +1,7 @@
 //! MXFP4: an exponent (e8m0), then 32 nibbles that index a table of -6..6.
 
-use super::codec::{nibbles_to_block, nibbles_to_tile, Codec};
+use super::codec::Codec;
+use super::regroup::{nibbles_to_block, nibbles_to_tile};
 use super::word::Word;
 
 /// 17 bytes a block in ggml. Four blocks share a vector of exponents.

@@ -19,7 +19,7 @@ impl TileLayout {
                 (format.pack_strip)(&mut matrix[padded..], self.blocks(), &row, 0);
             }
         }
-        if self.blocks() % format.scale_group != 0 {
+        if self.k_blocks() % format.scale_group != 0 {
             for column in tiles[..self.tiled_bytes()].chunks_exact_mut(self.column_bytes()) {
                 let scales = column.len() - VECTOR_BYTES * format.scale_vectors;
                 column[scales..].fill(0);

@@ -1,6 +1,7 @@
 //! Q4_0: an f16 scale, then 32 nibbles that stand for -8..7.
 
-use super::codec::{nibbles_to_block, nibbles_to_tile, Codec};
+use super::codec::Codec;
+use super::regroup::{nibbles_to_block, nibbles_to_tile};
 use super::word::Word;
 
 /// 18 bytes a block in ggml.

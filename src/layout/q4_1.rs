@@ -1,6 +1,7 @@
 //! Q4_1: an f16 scale and an f16 minimum, then 32 nibbles that stand for 0..15.
 
-use super::codec::{nibbles_to_block, nibbles_to_tile, Codec};
+use super::codec::Codec;
+use super::regroup::{nibbles_to_block, nibbles_to_tile};
 use super::word::Word;
 
 /// 20 bytes a block in ggml. The minima have a scale vector of their own.

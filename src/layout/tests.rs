@@ -1,87 +1,22 @@
 //! Tiles against the definition in `include/htp/tiles.h`, and transfers against a plain vector of ggml's bytes.
+//!
+//! - `definition`: ggml's blocks and the header's tiles, weight by weight
+//! - `weights`: single weights found in tiles
 
 #![allow(clippy::unwrap_used)]
+
+mod definition;
+mod weights;
 
 use std::ops::Range;
 
 use proptest::prelude::*;
 
 use super::{LayoutError, TileLayout, TileType};
+use definition::{definition, tiles_by_definition};
 
 /// Bytes behind the tiles that nothing may touch.
 const GUARD: [u8; 64] = [0xa5; 64];
-
-/// What the definition says of a type.
-struct Definition {
-    block_bytes: usize,
-    /// Bytes of a block before its quants: one scale of `scale_bytes` for each scale vector.
-    head_bytes: usize,
-    scale_bytes: usize,
-    quant_vectors: usize,
-}
-
-fn definition(kind: TileType) -> Definition {
-    let (block_bytes, head_bytes, scale_bytes, quant_vectors) = match kind {
-        TileType::Q4_0 | TileType::IQ4_NL => (18, 2, 2, 4),
-        TileType::Q8_0 => (34, 2, 2, 8),
-        TileType::Q4_1 => (20, 4, 2, 4),
-        TileType::MXFP4 => (17, 1, 1, 4),
-    };
-    Definition { block_bytes, head_bytes, scale_bytes, quant_vectors }
-}
-
-/// The tiles of `rows` written word by word from the definition: slow, and sharing nothing with the code under test.
-fn tiles_by_definition(kind: TileType, ne: [usize; 4], rows: &[u8]) -> Vec<u8> {
-    let d = definition(kind);
-    let blocks = ne[0] / 32;
-    // Blocks that do not exist (rows that pad a tile, places that stay unused) are zero.
-    let block = |matrix: usize, row: usize, k: usize| -> Vec<u8> {
-        if row >= ne[1] || k >= blocks {
-            return vec![0; d.block_bytes];
-        }
-        rows[((matrix * ne[1] + row) * blocks + k) * d.block_bytes..][..d.block_bytes].to_vec()
-    };
-    // The unsigned quant of element `i`: as stored for nibbles, 128 more for bytes.
-    let quant = |block: &[u8], i: usize| {
-        let quants = &block[d.head_bytes..];
-        match kind {
-            TileType::Q8_0 => (quants[i] as i8 as i16 + 128) as u8,
-            _ if i < 16 => quants[i] & 15,
-            _ => quants[i - 16] >> 4,
-        }
-    };
-    let group = 4 / d.scale_bytes;
-    let mut tiles = Vec::new();
-    for matrix in 0..ne[2] * ne[3] {
-        for column in 0..ne[1].div_ceil(32) {
-            for k in 0..blocks {
-                for vector in 0..d.quant_vectors {
-                    for lane in 0..32 {
-                        let block = block(matrix, column * 32 + lane, k);
-                        for byte in 0..4 {
-                            tiles.push(match kind {
-                                TileType::Q8_0 => quant(&block, 4 * vector + byte),
-                                _ => quant(&block, 8 * vector + byte) | quant(&block, 8 * vector + 4 + byte) << 4,
-                            });
-                        }
-                    }
-                }
-                if (k + 1) % group != 0 && k + 1 != blocks {
-                    continue;
-                }
-                for scale in (0..d.head_bytes).step_by(d.scale_bytes) {
-                    for lane in 0..32 {
-                        for place in 0..group {
-                            let block = block(matrix, column * 32 + lane, k / group * group + place);
-                            tiles.extend(&block[scale..][..d.scale_bytes]);
-                        }
-                    }
-                }
-            }
-        }
-    }
-    tiles
-}
 
 /// Bytes without a pattern that could hide an exchange.
 fn noise(len: usize, seed: u64) -> Vec<u8> {
@@ -115,8 +50,10 @@ fn kinds() -> impl Strategy<Value = TileType> {
 
 /// Small tensors of every form: odd and even numbers of blocks, partial strips, several matrices.
 fn layouts() -> impl Strategy<Value = TileLayout> {
-    (kinds(), 1usize..=7, 1usize..=100, 1usize..=3, 1usize..=2)
-        .prop_map(|(kind, blocks, n, ne2, ne3)| TileLayout::new(kind, [32 * blocks, n, ne2, ne3]).unwrap())
+    (kinds(), 1usize..=7, 1usize..=100, 1usize..=3, 1usize..=2).prop_map(|(kind, blocks, n, ne2, ne3)| {
+        let blocks = if kind.block_elements() == 32 { blocks } else { blocks.div_ceil(2) };
+        TileLayout::new(kind, [kind.block_elements() * blocks, n, ne2, ne3]).unwrap()
+    })
 }
 
 /// A range inside `len` bytes from two fractions of it.
@@ -228,7 +165,7 @@ proptest! {
 fn several_threads_do_the_same() {
     // More than the size from which threads are used, with an end of each kind.
     for &kind in TileType::ALL {
-        let ne = [32 * 33, 32 * 40 + 5, 2, 2];
+        let ne = [256 * 7, 32 * 40 + 5, 2, 2];
         let one = TileLayout::new(kind, ne).unwrap().with_threads(1);
         let three = one.with_threads(3);
         let rows = noise(one.ggml_bytes(), 3);
@@ -266,6 +203,12 @@ fn sizes() {
     assert_eq!(layout.column_bytes(), 32 * 3 * 20 + 128);
     let layout = TileLayout::new(TileType::MXFP4, [160, 32, 1, 1]).unwrap();
     assert_eq!(layout.column_bytes(), 32 * 5 * 17 + 96);
+    // Blocks of 256: four scale vectors each for Q4_K; two blocks of Q6_K share nine, all of them are there for one.
+    let layout = TileLayout::new(TileType::Q4_K, [768, 33, 1, 1]).unwrap();
+    assert_eq!(layout.ggml_bytes(), 33 * 3 * 144);
+    assert_eq!(layout.tiled_bytes(), 64 * 3 * 144);
+    let layout = TileLayout::new(TileType::Q6_K, [768, 32, 1, 1]).unwrap();
+    assert_eq!(layout.column_bytes(), 32 * 3 * 210 + 32 * 18);
 }
 
 #[test]
@@ -273,15 +216,18 @@ fn impossible_tensors_have_no_layout() {
     for ne in [[31, 1, 1, 1], [33, 32, 1, 1], [0, 32, 1, 1], [32, 0, 1, 1], [32, 32, 0, 1], [32, 32, 1, 0]] {
         assert_eq!(TileLayout::new(TileType::Q4_0, ne), None, "{ne:?}");
     }
-    let huge = usize::MAX / 32 * 32;
+    for k in [1, 32, 128, 255, 288] {
+        assert_eq!(TileLayout::new(TileType::Q6_K, [k, 32, 1, 1]), None, "{k} weights are no whole blocks of 256");
+    }
+    let huge = usize::MAX / 256 * 256;
     for ne in [
         [huge, 1, 1, 1],
-        [32, usize::MAX, 1, 1],
-        [32, 1, usize::MAX, 1],
-        [32, 1, 1, usize::MAX],
-        [32, 32, 1 << (usize::BITS / 2), 1 << (usize::BITS / 2)],
-        [1 << (usize::BITS / 2), 1 << (usize::BITS / 2 - 1), 2, 1],
-        [32, 1, 1 << (usize::BITS - 10), 1],
+        [256, usize::MAX, 1, 1],
+        [256, 1, usize::MAX, 1],
+        [256, 1, 1, usize::MAX],
+        [256, 32, 1 << (usize::BITS / 2), 1 << (usize::BITS / 2)],
+        [1 << (usize::BITS / 2), 1 << (usize::BITS / 2 - 1), 4, 1],
+        [256, 1, 1 << (usize::BITS - 10), 1],
     ] {
         for &kind in TileType::ALL {
             assert_eq!(TileLayout::new(kind, ne), None, "{ne:?}");
@@ -341,6 +287,9 @@ fn the_header_lists_these_types() {
         .collect();
     assert_eq!(listed, ours);
     for &kind in TileType::ALL {
-        assert_eq!(kind.block_bytes(), definition(kind).block_bytes, "{}", kind.name());
+        let d = definition(kind);
+        let of_definition = (d.block_elements, d.block_bytes, d.scale_group, d.scale_vectors);
+        let ours = (kind.block_elements(), kind.block_bytes(), kind.scale_group(), kind.scale_vectors());
+        assert_eq!(ours, of_definition, "{}", kind.name());
     }
 }

@@ -1,15 +1,23 @@
 //! The types that have tiles, and the sizes and places of a tensor in them.
 
-use super::codec::Format;
+use super::format::Format;
 use super::iq4_nl::Iq4Nl;
+use super::iq4_xs::Iq4Xs;
 use super::mxfp4::Mxfp4;
+use super::q2_k::Q2K;
+use super::q3_k::Q3K;
 use super::q4_0::Q4_0;
 use super::q4_1::Q4_1;
+use super::q4_k::Q4K;
+use super::q5_0::Q5_0;
+use super::q5_1::Q5_1;
+use super::q5_k::Q5K;
+use super::q6_k::Q6K;
 use super::q8_0::Q8_0;
 use super::{parallel, LayoutError, TILE_DIM, VECTOR_BYTES};
 
 macro_rules! tile_types {
-    ($($name:ident = $codec:ty, $words:literal, $doc:literal;)*) => {
+    ($($name:ident = $format:expr, $doc:literal;)*) => {
         /// A type of weights that the kernels load as tiles: the list of `include/htp/tiles.h`.
         #[allow(non_camel_case_types, reason = "ggml's names of its block formats")]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,7 +39,7 @@ macro_rules! tile_types {
             pub(super) fn format(self) -> &'static Format {
                 match self {
                     $(TileType::$name => {
-                        static FORMAT: Format = Format::of::<$words, $codec>();
+                        static FORMAT: Format = $format;
                         &FORMAT
                     })*
                 }
@@ -41,15 +49,28 @@ macro_rules! tile_types {
 }
 
 tile_types! {
-    Q4_0 = Q4_0, 4, "4-bit quants with an f16 scale a block of 32.";
-    Q8_0 = Q8_0, 8, "8-bit quants with an f16 scale a block of 32.";
-    Q4_1 = Q4_1, 4, "4-bit quants with an f16 scale and an f16 minimum a block of 32.";
-    MXFP4 = Mxfp4, 4, "4-bit floats with an exponent a block of 32.";
-    IQ4_NL = Iq4Nl, 4, "4-bit indices into a table, with an f16 scale a block of 32.";
+    Q4_0 = Format::of::<4, Q4_0>(), "4-bit quants with an f16 scale a block of 32.";
+    Q8_0 = Format::of::<8, Q8_0>(), "8-bit quants with an f16 scale a block of 32.";
+    Q4_1 = Format::of::<4, Q4_1>(), "4-bit quants with an f16 scale and an f16 minimum a block of 32.";
+    MXFP4 = Format::of::<4, Mxfp4>(), "4-bit floats with an exponent a block of 32.";
+    IQ4_NL = Format::of::<4, Iq4Nl>(), "4-bit indices into a table, with an f16 scale a block of 32.";
+    Q5_0 = Format::of::<5, Q5_0>(), "5-bit quants with an f16 scale a block of 32.";
+    Q5_1 = Format::of::<5, Q5_1>(), "5-bit quants with an f16 scale and an f16 minimum a block of 32.";
+    Q4_K = Format::of_super::<32, 4, Q4K>(), "4-bit quants with a 6-bit scale and minimum each 32, in blocks of 256.";
+    Q5_K = Format::of_super::<40, 4, Q5K>(), "5-bit quants with a 6-bit scale and minimum each 32, in blocks of 256.";
+    Q6_K = Format::of_super::<48, 4, Q6K>(), "6-bit quants with an 8-bit scale each 16, in blocks of 256.";
+    Q3_K = Format::of_super::<24, 3, Q3K>(), "3-bit quants with a 6-bit scale each 16, in blocks of 256.";
+    Q2_K = Format::of_super::<16, 5, Q2K>(), "2-bit quants with a 4-bit scale and minimum each 16, in blocks of 256.";
+    IQ4_XS = Format::of_super::<32, 2, Iq4Xs>(), "4-bit indices into a table, with a 6-bit scale each 32, in blocks of 256.";
 }
 
 impl TileType {
-    /// Bytes of a block of 32 weights in ggml's layout.
+    /// Weights of a block in ggml's layout: K is a multiple of it.
+    pub fn block_elements(self) -> usize {
+        self.format().block_elements
+    }
+
+    /// Bytes of a block in ggml's layout.
     pub fn block_bytes(self) -> usize {
         self.format().block_bytes
     }
@@ -86,13 +107,13 @@ pub struct TileLayout {
 impl TileLayout {
     /// The layout of a contiguous tensor with ggml's dimensions `ne` = K, N, and two more of matrices.
     ///
-    /// `None` when there is none: K is not a multiple of 32, a dimension is zero, or the size overflows.
+    /// `None` when there is none: K is not a multiple of the type's block, a dimension is zero, or the size overflows.
     pub fn new(kind: TileType, ne: [usize; 4]) -> Option<TileLayout> {
-        if ne.contains(&0) || ne[0] % TILE_DIM != 0 {
+        if ne.contains(&0) || ne[0] % kind.block_elements() != 0 {
             return None;
         }
         let layout = TileLayout { kind, ne, threads: parallel::default_threads() };
-        let (format, blocks) = (kind.format(), layout.blocks());
+        let (format, blocks) = (kind.format(), layout.k_blocks());
         let scales = blocks.div_ceil(format.scale_group).checked_mul(format.scale_vectors)?;
         let vectors = blocks.checked_mul(format.quant_vectors)?.checked_add(scales)?;
         let columns = layout.columns().checked_mul(ne[2])?.checked_mul(ne[3])?;
@@ -140,8 +161,8 @@ impl TileLayout {
     /// Bytes of a column tile: 32 rows.
     pub fn column_bytes(&self) -> usize {
         let format = self.kind.format();
-        let scales = self.blocks().div_ceil(format.scale_group) * format.scale_vectors;
-        VECTOR_BYTES * (self.blocks() * format.quant_vectors + scales)
+        let scales = self.k_blocks().div_ceil(format.scale_group) * format.scale_vectors;
+        VECTOR_BYTES * (self.k_blocks() * format.quant_vectors + scales)
     }
 
     /// Bytes of a row in ggml's layout.
@@ -171,8 +192,13 @@ impl TileLayout {
         (inside && fits).then(|| self.strip_at(offset) * self.column_bytes())
     }
 
-    /// Blocks of a row.
+    /// ggml's blocks of a row.
     pub(super) fn blocks(&self) -> usize {
+        self.ne[0] / self.kind.block_elements()
+    }
+
+    /// K-blocks of a row.
+    pub(super) fn k_blocks(&self) -> usize {
         self.ne[0] / TILE_DIM
     }
 

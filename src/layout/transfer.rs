@@ -10,7 +10,7 @@ use super::tiles::scratch;
 use super::{parallel, LayoutError, TileLayout, TILE_DIM};
 
 /// Room for a block of any type.
-const MAX_BLOCK_BYTES: usize = 64;
+const MAX_BLOCK_BYTES: usize = 210;
 
 /// The bytes of a transfer that lie in one strip.
 struct Part {

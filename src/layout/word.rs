@@ -7,14 +7,14 @@
 pub(super) trait Word: Copy {
     /// `self & mask`, word by word.
     fn and(self, mask: u32) -> Self;
-    /// `self | other`.
-    fn or(self, other: Self) -> Self;
     /// `self ^ mask`, word by word.
     fn xor(self, mask: u32) -> Self;
-    /// Each word moved up by a nibble.
-    fn up(self) -> Self;
-    /// Each word moved down by a nibble.
-    fn down(self) -> Self;
+    /// `self ^ other`.
+    fn flip(self, other: Self) -> Self;
+    /// Each word moved up by `BITS` bits, 1..=31.
+    fn up<const BITS: i32>(self) -> Self;
+    /// Each word moved down by `BITS` bits, 1..=31.
+    fn down<const BITS: i32>(self) -> Self;
 }
 
 impl Word for u32 {
@@ -24,24 +24,46 @@ impl Word for u32 {
     }
 
     #[inline(always)]
-    fn or(self, other: u32) -> u32 {
-        self | other
-    }
-
-    #[inline(always)]
     fn xor(self, mask: u32) -> u32 {
         self ^ mask
     }
 
     #[inline(always)]
-    fn up(self) -> u32 {
-        self << 4
+    fn flip(self, other: u32) -> u32 {
+        self ^ other
     }
 
     #[inline(always)]
-    fn down(self) -> u32 {
-        self >> 4
+    fn up<const BITS: i32>(self) -> u32 {
+        self << BITS
     }
+
+    #[inline(always)]
+    fn down<const BITS: i32>(self) -> u32 {
+        self >> BITS
+    }
+}
+
+/// The little-endian word at byte `at`.
+#[inline(always)]
+pub(super) fn word(bytes: &[u8], at: usize) -> u32 {
+    let mut word = [0; 4];
+    word.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(word)
+}
+
+/// Asks for the cache line of byte `at`, if there is one, ahead of its use. Nothing happens where that is not stable
+/// Rust.
+#[inline(always)]
+pub(super) fn prefetch(bytes: &[u8], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(byte) = bytes.get(at) {
+        use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
+        // SAFETY: a hint about a byte that exists.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(byte).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (bytes, at);
 }
 
 #[cfg(target_arch = "aarch64")]
@@ -105,27 +127,27 @@ mod sse2 {
         }
 
         #[inline(always)]
-        fn or(self, other: Quad) -> Quad {
-            // SAFETY: SSE2 is part of x86-64.
-            Quad(unsafe { _mm_or_si128(self.0, other.0) })
-        }
-
-        #[inline(always)]
         fn xor(self, mask: u32) -> Quad {
             // SAFETY: SSE2 is part of x86-64.
             Quad(unsafe { _mm_xor_si128(self.0, _mm_set1_epi32(mask as i32)) })
         }
 
         #[inline(always)]
-        fn up(self) -> Quad {
+        fn flip(self, other: Quad) -> Quad {
             // SAFETY: SSE2 is part of x86-64.
-            Quad(unsafe { _mm_slli_epi32::<4>(self.0) })
+            Quad(unsafe { _mm_xor_si128(self.0, other.0) })
         }
 
         #[inline(always)]
-        fn down(self) -> Quad {
+        fn up<const BITS: i32>(self) -> Quad {
             // SAFETY: SSE2 is part of x86-64.
-            Quad(unsafe { _mm_srli_epi32::<4>(self.0) })
+            Quad(unsafe { _mm_slli_epi32::<BITS>(self.0) })
+        }
+
+        #[inline(always)]
+        fn down<const BITS: i32>(self) -> Quad {
+            // SAFETY: SSE2 is part of x86-64.
+            Quad(unsafe { _mm_srli_epi32::<BITS>(self.0) })
         }
     }
 }
@@ -185,27 +207,27 @@ mod neon {
         }
 
         #[inline(always)]
-        fn or(self, other: Quad) -> Quad {
-            // SAFETY: NEON is part of AArch64.
-            Quad(unsafe { vorrq_u32(self.0, other.0) })
-        }
-
-        #[inline(always)]
         fn xor(self, mask: u32) -> Quad {
             // SAFETY: NEON is part of AArch64.
             Quad(unsafe { veorq_u32(self.0, vdupq_n_u32(mask)) })
         }
 
         #[inline(always)]
-        fn up(self) -> Quad {
+        fn flip(self, other: Quad) -> Quad {
             // SAFETY: NEON is part of AArch64.
-            Quad(unsafe { vshlq_n_u32::<4>(self.0) })
+            Quad(unsafe { veorq_u32(self.0, other.0) })
         }
 
         #[inline(always)]
-        fn down(self) -> Quad {
+        fn up<const BITS: i32>(self) -> Quad {
             // SAFETY: NEON is part of AArch64.
-            Quad(unsafe { vshrq_n_u32::<4>(self.0) })
+            Quad(unsafe { vshlq_n_u32::<BITS>(self.0) })
+        }
+
+        #[inline(always)]
+        fn down<const BITS: i32>(self) -> Quad {
+            // SAFETY: NEON is part of AArch64.
+            Quad(unsafe { vshrq_n_u32::<BITS>(self.0) })
         }
     }
 }
@@ -249,23 +271,23 @@ mod plain {
         }
 
         #[inline(always)]
-        fn or(self, other: Quad) -> Quad {
-            Quad(from_fn(|i| self.0[i] | other.0[i]))
-        }
-
-        #[inline(always)]
         fn xor(self, mask: u32) -> Quad {
             Quad(self.0.map(|word| word ^ mask))
         }
 
         #[inline(always)]
-        fn up(self) -> Quad {
-            Quad(self.0.map(|word| word << 4))
+        fn flip(self, other: Quad) -> Quad {
+            Quad(from_fn(|i| self.0[i] ^ other.0[i]))
         }
 
         #[inline(always)]
-        fn down(self) -> Quad {
-            Quad(self.0.map(|word| word >> 4))
+        fn up<const BITS: i32>(self) -> Quad {
+            Quad(self.0.map(|word| word << BITS))
+        }
+
+        #[inline(always)]
+        fn down<const BITS: i32>(self) -> Quad {
+            Quad(self.0.map(|word| word >> BITS))
         }
     }
 }
@@ -290,10 +312,12 @@ mod tests {
             };
             same(quad, array);
             same(quad.and(0x0ff0_1234), array.and(0x0ff0_1234));
-            same(quad.or(quads[1]), array.or(arrays[1]));
             same(quad.xor(0x8421_0f0f), array.xor(0x8421_0f0f));
-            same(quad.up(), array.up());
-            same(quad.down(), array.down());
+            same(quad.flip(quads[2]), array.flip(arrays[2]));
+            same(quad.up::<4>(), array.up::<4>());
+            same(quad.up::<13>(), array.up::<13>());
+            same(quad.down::<4>(), array.down::<4>());
+            same(quad.down::<1>(), array.down::<1>());
         }
     }
 }

@@ -5,7 +5,8 @@ use super::{Family, Params};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
 use crate::ggml::tensor::ElementType::{
-    self, BF16, F16, F32, I16, I32, I64, I8, IQ4_NL, MXFP4, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0,
+    self, BF16, F16, F32, I16, I32, I64, I8, IQ4_NL, IQ4_XS, MXFP4, Q2_K, Q3_K, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K,
+    Q6_K, Q8_0,
 };
 use crate::ggml::tensor::Tensor;
 
@@ -29,6 +30,8 @@ fn select(node: Tensor) -> Option<wire::htp_op> {
 const SINGLE: Types = &[F32, F16, BF16, I64, I32, I16, I8];
 const FLOAT: Types = &[F32, F16, BF16];
 const BLOCKS: Types = &[Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, MXFP4, IQ4_NL];
+/// Blocks that are taken apart, but not made.
+const LARGE_BLOCKS: Types = &[Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_XS];
 const ANY: Types = ElementType::ALL;
 
 const COUNTED: Rule = rule!("tensors have less than 2^32 elements", |node| {
@@ -44,6 +47,7 @@ const CLAIMS: &[Claim] = &[
             &[FLOAT, FLOAT],
             &[FLOAT, BLOCKS],
             &[BLOCKS, &[F32]],
+            &[LARGE_BLOCKS, &[F32]],
             &[&[F32], &[I32]],
             &[&[I32], &[F32]],
             &[ANY, SAME],
@@ -52,14 +56,15 @@ const CLAIMS: &[Claim] = &[
             rule!("the result has as many elements as the source, less than 2^32", |node| {
                 Some(elements(node)? == elements(node.src(0)?)?)
             }),
-            // Blocks are moved whole, or made of 32 elements side by side.
+            // Blocks are moved whole, or made of or into as many elements side by side.
             rule!(
-                "to or from another type that is quantised, rows of both are whole blocks of 32, side by side",
+                "to or from another type that is quantised, rows of both are whole blocks of that type (256 for the K \
+                   types and IQ4_XS, 32 for others), side by side",
                 |node| {
-                    let src = node.src(0)?;
-                    let quantised = [src, node].iter().any(|t| t.element_type().is_some_and(ElementType::is_quantized));
-                    let whole = |t: Tensor| t.has_contiguous_rows() && t.ne()[0] % 32 == 0;
-                    Some(src.element_type() == node.element_type() || !quantised || (whole(src) && whole(node)))
+                    let (from, to) = (node.src(0)?.element_type()?, node.element_type()?);
+                    let block = from.block_elements().max(to.block_elements());
+                    let whole = |t: Tensor| t.has_contiguous_rows() && t.ne()[0] % block as i64 == 0;
+                    Some(from == to || block == 1 || (whole(node.src(0)?) && whole(node)))
                 }
             ),
         ],
@@ -153,6 +158,11 @@ mod tests {
         assert!(!copies(F32, [5, 3, 2, 1], F32, [5, 3, 1, 1]), "other number of elements");
         assert!(!copies(F16, [5, 3, 2, 1], I32, [5, 3, 2, 1]), "no such conversion");
         assert!(!copies(F32, [16, 2, 1, 1], Q8_0, [32, 1, 1, 1]), "rows of half a block");
+        assert!(copies(Q6_K, [512, 3, 1, 1], F32, [256, 6, 1, 1]));
+        assert!(copies(IQ4_XS, [512, 3, 1, 1], IQ4_XS, [256, 6, 1, 1]));
+        assert!(!copies(Q6_K, [512, 3, 1, 1], F32, [128, 12, 1, 1]), "rows of half a block of 256");
+        assert!(!copies(Q4_K, [256, 3, 1, 1], F16, [256, 3, 1, 1]), "blocks become f32");
+        assert!(!copies(F32, [256, 3, 1, 1], Q4_K, [256, 3, 1, 1]), "blocks of 256 are not made");
         assert!(!copies(F32, [1 << 20, 1 << 12, 1, 1], F32, [1 << 20, 1 << 12, 1, 1]), "beyond 32 bits");
     }
 

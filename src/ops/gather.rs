@@ -1,13 +1,15 @@
 //! Rows by index: GET_ROWS reads rows `src1[..]` of `src0`, SET_ROWS writes the rows of `src0` to rows `src1[..]`.
 //!
 //! Rows are converted on the way: GET_ROWS gives f32 (i32 of i32), SET_ROWS rounds and quantises as ggml's reference
-//! code does. An index that is out of range is found by the DSP and fails the graph.
+//! code does, but for types with blocks of 256, which are only read. An index that is out of range is found by the DSP and fails the graph.
 
 use super::claim::{rule, source, Claim, Types, RESULT_ROWS, SOURCE_ROWS};
 use super::Family;
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
-use crate::ggml::tensor::ElementType::{BF16, F16, F32, I32, I64, IQ4_NL, MXFP4, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0};
+use crate::ggml::tensor::ElementType::{
+    BF16, F16, F32, I32, I64, IQ4_NL, IQ4_XS, MXFP4, Q2_K, Q3_K, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0,
+};
 use crate::ggml::tensor::Tensor;
 
 /// See the module. SET_ROWS has its result as a third source, of which it is a view.
@@ -23,15 +25,18 @@ fn select(node: Tensor) -> Option<wire::htp_op> {
 }
 
 const INDEX: Types = &[I32, I64];
-/// What rows of a table may be made of.
-const ROWS: Types = &[F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, MXFP4, IQ4_NL];
+/// What rows of a table may be read as.
+const READ: Types =
+    &[F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, MXFP4, IQ4_NL, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_XS];
+/// What rows of a table may be written as.
+const WRITTEN: Types = &[F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, MXFP4, IQ4_NL];
 
 /// See [`Claim`].
 const CLAIMS: &[Claim] = &[
     Claim {
         ops: &[wire::HTP_OP_GET_ROWS],
         sources: &[source("table"), source("indices")],
-        types: &[&[ROWS, INDEX, &[F32]], &[&[I32], INDEX, &[I32]]],
+        types: &[&[READ, INDEX, &[F32]], &[&[I32], INDEX, &[I32]]],
         rules: &[
             SOURCE_ROWS,
             RESULT_ROWS,
@@ -48,7 +53,7 @@ const CLAIMS: &[Claim] = &[
     Claim {
         ops: &[wire::HTP_OP_SET_ROWS],
         sources: &[source("rows"), source("indices")],
-        types: &[&[&[F32, F16], INDEX, ROWS]],
+        types: &[&[&[F32, F16], INDEX, WRITTEN]],
         rules: &[
             SOURCE_ROWS,
             RESULT_ROWS,
@@ -74,15 +79,15 @@ mod tests {
     use crate::ops::supports;
 
     fn get(from: ElementType, to: ElementType, index: [i64; 4]) -> bool {
-        let (mut table, mut index) = (tensor(from, [64, 9, 2, 3]), tensor(I32, index));
-        let get = node(GGML_OP_GET_ROWS, to, [64, 5, 2, 3], &mut [&mut table, &mut index]);
+        let (mut table, mut index) = (tensor(from, [256, 9, 2, 3]), tensor(I32, index));
+        let get = node(GGML_OP_GET_ROWS, to, [256, 5, 2, 3], &mut [&mut table, &mut index]);
         supports(view(&get)).is_ok()
     }
 
     fn set(from: ElementType, to: ElementType, kind: ElementType, index: [i64; 4]) -> bool {
-        let (mut list, mut index) = (tensor(from, [64, 5, 4, 3]), tensor(kind, index));
-        let mut table = tensor(to, [64, 9, 4, 3]);
-        let set = node(GGML_OP_SET_ROWS, to, [64, 9, 4, 3], &mut [&mut list, &mut index, &mut table]);
+        let (mut list, mut index) = (tensor(from, [256, 5, 4, 3]), tensor(kind, index));
+        let mut table = tensor(to, [256, 9, 4, 3]);
+        let set = node(GGML_OP_SET_ROWS, to, [256, 9, 4, 3], &mut [&mut list, &mut index, &mut table]);
         supports(view(&set)).is_ok()
     }
 
@@ -98,6 +103,10 @@ mod tests {
             (I64, F32, false),
         ] {
             assert_eq!(get(from, to, [5, 2, 3, 1]), expected, "get {from:?} as {to:?}");
+        }
+        for kind in [Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_XS] {
+            assert!(get(kind, F32, [5, 2, 3, 1]), "get {kind:?}");
+            assert!(!set(F32, kind, I64, [5, 4, 3, 1]), "set {kind:?}");
         }
         for (from, to, kind, expected) in [
             (F32, Q8_0, I64, true),

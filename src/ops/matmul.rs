@@ -8,7 +8,9 @@ use super::claim::{rule, source, Claim, Rule, Types, RESULT_ROWS};
 use super::Family;
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
-use crate::ggml::tensor::ElementType::{BF16, F16, F32, I32, IQ4_NL, MXFP4, Q4_0, Q4_1, Q8_0};
+use crate::ggml::tensor::ElementType::{
+    BF16, F16, F32, I32, IQ4_NL, IQ4_XS, MXFP4, Q2_K, Q3_K, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0,
+};
 use crate::ggml::tensor::Tensor;
 
 /// See the module.
@@ -24,13 +26,19 @@ fn select(node: Tensor) -> Option<wire::htp_op> {
 }
 
 const ACTIVATIONS: Types = &[F32, F16, BF16];
-const WEIGHTS: Types = &[F32, F16, BF16, Q4_0, Q4_1, Q8_0, MXFP4, IQ4_NL];
+const WEIGHTS: Types =
+    &[F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, MXFP4, IQ4_NL, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_XS];
 
 /// A block is the unit of a quantised row: its elements cannot be apart.
-const WHOLE_BLOCKS: Rule = rule!("rows of quantised weights are whole blocks of 32, side by side", |node| {
-    let weights = node.src(0)?;
-    Some(!weights.element_type()?.is_quantized() || (weights.has_contiguous_rows() && weights.ne()[0] % 32 == 0))
-});
+const WHOLE_BLOCKS: Rule = rule!(
+    "rows of quantised weights are whole blocks, side by side: of 256 for the K types and IQ4_XS, of 32 for others",
+    |node| {
+        let weights = node.src(0)?;
+        let kind = weights.element_type()?;
+        let whole = weights.ne()[0] % kind.block_elements() as i64 == 0;
+        Some(!kind.is_quantized() || (weights.has_contiguous_rows() && whole))
+    }
+);
 
 /// See [`Claim`].
 const CLAIMS: &[Claim] = &[
@@ -96,6 +104,17 @@ mod tests {
             (Q4_1, F32, 32, true),
             (MXFP4, F32, 96, true),
             (IQ4_NL, BF16, 32, true),
+            (Q5_0, F32, 96, true),
+            (Q5_1, F16, 32, true),
+            (Q2_K, F32, 256, true),
+            (Q3_K, F16, 512, true),
+            (Q4_K, F32, 768, true),
+            (Q5_K, BF16, 256, true),
+            (Q6_K, F32, 256, true),
+            (IQ4_XS, F32, 256, true),
+            (Q4_0, F32, 48, false),
+            (Q6_K, F32, 384, false),
+            (IQ4_XS, F32, 32, false),
             (F16, F32, 7, true),
             (BF16, F32, 7, true),
             (F32, BF16, 1, true),
@@ -112,13 +131,27 @@ mod tests {
     }
 
     #[test]
+    fn blocks_are_side_by_side() {
+        for kind in [Q4_0, Q4_K] {
+            let (mut w, mut a) = (tensor(kind, [256, 5, 2, 1]), tensor(F32, [256, 3, 2, 1]));
+            w.nb[0] *= 2;
+            let mm = node(GGML_OP_MUL_MAT, F32, [5, 3, 2, 1], &mut [&mut w, &mut a]);
+            assert!(supports(view(&mm)).is_err(), "{kind:?}");
+        }
+    }
+
+    #[test]
     fn experts() {
-        let supported = |ids_type, ids_ne, rows, dst| {
-            let (mut w, mut a) = (tensor(MXFP4, [64, 5, 8, 1]), tensor(F32, [64, rows, 3, 1]));
+        let supported_of = |kind, ids_type, ids_ne, rows, dst| {
+            let (mut w, mut a) = (tensor(kind, [256, 5, 8, 1]), tensor(F32, [256, rows, 3, 1]));
             let mut ids = tensor(ids_type, ids_ne);
             let mm = node(GGML_OP_MUL_MAT_ID, F32, dst, &mut [&mut w, &mut a, &mut ids]);
             supports(view(&mm)).is_ok()
         };
+        let supported = |ids_type, ids_ne, rows, dst| supported_of(MXFP4, ids_type, ids_ne, rows, dst);
+        for kind in [Q5_0, Q5_1, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_XS] {
+            assert!(supported_of(kind, I32, [4, 3, 1, 1], 4, [5, 4, 3, 1]), "{kind:?}");
+        }
         assert!(supported(I32, [4, 3, 1, 1], 4, [5, 4, 3, 1]));
         assert!(supported(I32, [4, 3, 1, 1], 1, [5, 4, 3, 1]), "one row for all experts of a token");
         assert!(!supported(I32, [4, 3, 1, 1], 3, [5, 4, 3, 1]), "3 does not divide 4");

@@ -78,4 +78,10 @@ pub const KNOWN_TYPES: &[(ggml_type, &str)] = &[
     (GGML_TYPE_Q5_0, "q5_0"),
     (GGML_TYPE_Q5_1, "q5_1"),
     (GGML_TYPE_IQ4_NL, "iq4_nl"),
+    (GGML_TYPE_Q2_K, "q2_K"),
+    (GGML_TYPE_Q3_K, "q3_K"),
+    (GGML_TYPE_Q4_K, "q4_K"),
+    (GGML_TYPE_Q5_K, "q5_K"),
+    (GGML_TYPE_Q6_K, "q6_K"),
+    (GGML_TYPE_IQ4_XS, "iq4_xs"),
 ];
