@@ -450,6 +450,11 @@ fn divergence(context: &Suite) -> Result<Outcome> {
         ("Q4_0", kl::Args::default()),
         ("Q8_0", kl::Args { quant: text("Q8_0"), ..part() }),
         ("Q4_1", kl::Args { quant: text("Q4_1"), ..part() }),
+        ("Q4_K_M", kl::Args { quant: text("Q4_K_M"), ..part() }),
+        ("Q5_K_M", kl::Args { quant: text("Q5_K_M"), ..part() }),
+        ("Q6_K", kl::Args { quant: text("Q6_K"), ..part() }),
+        ("IQ4_XS", kl::Args { quant: text("IQ4_XS"), ..part() }),
+        ("Q3_K_M", kl::Args { quant: text("Q3_K_M"), ..part() }),
         ("Q4_0, no flash attention", kl::Args { fa: text("off"), ..part() }),
         ("Q4_0, cache of q8_0", kl::Args { fa: text("on"), cache_type: text("q8_0"), ..part() }),
     ];
