@@ -114,6 +114,9 @@ static int float_pair_differs(HVX_VectorPair a, HVX_VectorPair b) {
 #define W_WVR(name)                                                                                          \
     DEFINE(name, VECTOR(x); VECTOR(u); VECTOR(v); SCALAR(t); const HVX_VectorPair w = Q6_W_vcombine_VV(x, u), \
            pair_differs(name(w, v, t), plain_##name(w, v, t)))
+#define W_WVV(name)                                                                                           \
+    DEFINE(name, VECTOR(x); VECTOR(y); VECTOR(u); VECTOR(v); const HVX_VectorPair w = Q6_W_vcombine_VV(x, y), \
+           pair_differs(name(w, u, v), plain_##name(w, u, v)))
 #define Q_R(name) DEFINE(name, SCALAR(t), differs(pred_mask(name(t)), plain_##name(t)))
 #define Q_VR(name) DEFINE(name, VECTOR(u); SCALAR(t), differs(pred_mask(name(u, t)), plain_##name(u, t)))
 #define V_VQR(name) \
@@ -150,7 +153,7 @@ static int float_pair_differs(HVX_VectorPair a, HVX_VectorPair b) {
 
 HVX_LIST_V(V_NONE) HVX_LIST_V_W(V_W) HVX_LIST_W_VV(W_VV) HVX_LIST_QV(QV)
 HVX_LIST_V_V(V_V) HVX_LIST_V_R(V_R) HVX_LIST_V_VV(V_VV) HVX_LIST_V_VR(V_VR) HVX_LIST_V_VVV(V_VVV)
-HVX_LIST_V_VVR(V_VVR) HVX_LIST_W_V(W_V) HVX_LIST_W_WVR(W_WVR) HVX_LIST_W_VVR(W_VVR)
+HVX_LIST_V_VVR(V_VVR) HVX_LIST_W_V(W_V) HVX_LIST_W_WVR(W_WVR) HVX_LIST_W_WVV(W_WVV) HVX_LIST_W_VVR(W_VVR)
 HVX_LIST_Q_VR(Q_VR) HVX_LIST_V_VQR(V_VQR)
 HVX_LIST_Q_R(Q_R) HVX_LIST_Q_VV(Q_VV) HVX_LIST_Q_QQ(Q_QQ) HVX_LIST_Q_QVV(Q_QVV)
 HVX_LIST_V_QV(V_QV) HVX_LIST_V_QVV(V_QVV) HVX_LIST_W_QVV(W_QVV)
@@ -215,6 +218,7 @@ void check_hvx(struct check *c) {
     HVX_LIST_V_VVR(RUN)
     HVX_LIST_W_V(RUN)
     HVX_LIST_W_WVR(RUN)
+    HVX_LIST_W_WVV(RUN)
     HVX_LIST_W_VVR(RUN)
     HVX_LIST_Q_R(RUN)
     HVX_LIST_Q_VR(RUN)

@@ -64,8 +64,18 @@ void packets_hmx(void) {
         weights(HTP_TYPE_Q4_1, "q4_1", tiles);
         weights(HTP_TYPE_MXFP4, "mxfp4", tiles);
         weights(HTP_TYPE_IQ4_NL, "iq4_nl", tiles);
+        weights(HTP_TYPE_Q5_0, "q5_0", tiles);
+        weights(HTP_TYPE_Q5_1, "q5_1", tiles);
         weights_f16(tiles);
         activations(tiles);
+    }
+    for (uint32_t tiles = TILES; tiles >= 24; tiles = tiles == TILES ? 24 : 0) { /* K = 768: an odd number of blocks */
+        weights(HTP_TYPE_Q4_K, "q4_k", tiles);
+        weights(HTP_TYPE_Q5_K, "q5_k", tiles);
+        weights(HTP_TYPE_Q6_K, "q6_k", tiles);
+        weights(HTP_TYPE_Q3_K, "q3_k", tiles);
+        weights(HTP_TYPE_Q2_K, "q2_k", tiles);
+        weights(HTP_TYPE_IQ4_XS, "iq4_xs", tiles);
     }
     outputs();
 }

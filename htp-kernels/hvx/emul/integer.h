@@ -277,6 +277,16 @@ HVX_INLINE HVX_VectorPair Q6_Wuh_vzxt_Vub(HVX_Vector u) {
 HVX_INLINE HVX_VectorPair Q6_Wh_vsxt_Vb(HVX_Vector u) {
     return Q6_W_vcombine_VV(hvx_signed_odd_bytes(u), hvx_signed_even_bytes(u));
 }
+HVX_FAST_VV(hvx_multiply_halves, chunk_u16, u * v)
+HVX_FAST_VVV(hvx_add_products, chunk_u16, x + u * v)
+HVX_INLINE HVX_VectorPair Q6_Wh_vmpy_VbVb(HVX_Vector u, HVX_Vector v) {
+    return Q6_W_vcombine_VV(hvx_multiply_halves(hvx_signed_odd_bytes(u), hvx_signed_odd_bytes(v)),
+                            hvx_multiply_halves(hvx_signed_even_bytes(u), hvx_signed_even_bytes(v)));
+}
+HVX_INLINE HVX_VectorPair Q6_Wh_vmpyacc_WhVubVb(HVX_VectorPair w, HVX_Vector u, HVX_Vector v) {
+    return Q6_W_vcombine_VV(hvx_add_products(Q6_V_hi_W(w), hvx_odd_bytes(u), hvx_signed_odd_bytes(v)),
+                            hvx_add_products(Q6_V_lo_W(w), hvx_even_bytes(u), hvx_signed_even_bytes(v)));
+}
 HVX_FAST_VV(hvx_subtract_even_bytes, chunk_u16, (u & 0xff) - (v & 0xff))
 HVX_FAST_VV(hvx_subtract_odd_bytes, chunk_u16, (u >> 8) - (v >> 8))
 HVX_INLINE HVX_VectorPair Q6_Wh_vsub_VubVub(HVX_Vector u, HVX_Vector v) {

@@ -24,6 +24,7 @@
     X(Q6_Vb_vlut32_VbVbR_nomatch) X(Q6_Vh_vasr_VwVwR) X(Q6_Vw_vaslacc_VwVwR)
 #define HVX_LIST_W_VVR(X) X(Q6_W_vdeal_VVR) X(Q6_W_vshuff_VVR) X(Q6_Wh_vlut16_VbVhR_nomatch)
 #define HVX_LIST_W_V(X) X(Q6_Wuh_vunpack_Vub) X(Q6_Wuh_vzxt_Vub) X(Q6_Wh_vsxt_Vb)
+#define HVX_LIST_W_WVV(X) X(Q6_Wh_vmpyacc_WhVubVb)
 #define HVX_LIST_W_WVR(X) X(Q6_Ww_vmpyacc_WwVhRh)
 #define HVX_LIST_Q_R(X) X(Q6_Q_vsetq_R) X(Q6_Q_vsetq2_R)
 #define HVX_LIST_Q_VR(X) X(Q6_Q_vand_VR)
@@ -36,7 +37,8 @@
 #define HVX_LIST_W_QVV(X) X(Q6_W_vswap_QVV)
 #define HVX_LIST_V(X) X(Q6_V_vzero)
 #define HVX_LIST_V_W(X) X(Q6_V_lo_W) X(Q6_V_hi_W)
-#define HVX_LIST_W_VV(X) X(Q6_W_vcombine_VV) X(Q6_Wuw_vmpy_VuhVuh) X(Q6_Wh_vshuffoe_VhVh) X(Q6_Wh_vsub_VubVub)
+#define HVX_LIST_W_VV(X) X(Q6_W_vcombine_VV) X(Q6_Wuw_vmpy_VuhVuh) X(Q6_Wh_vshuffoe_VhVh) X(Q6_Wh_vsub_VubVub) \
+    X(Q6_Wh_vmpy_VbVb)
 /* store under a predicate: the plain version takes a mask */
 #define HVX_LIST_QV(X) X(Q6_vmem_QRIV)
 

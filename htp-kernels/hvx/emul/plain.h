@@ -147,6 +147,27 @@ HVX_PLAIN_FN HVX_VectorPair plain_Q6_Wh_vsub_VubVub(HVX_Vector u_, HVX_Vector v_
     pair.v[1] = r[1].v;
     return pair.w;
 }
+HVX_PLAIN_FN HVX_VectorPair plain_Q6_Wh_vmpy_VbVb(HVX_Vector u_, HVX_Vector v_) {
+    const union hvx_lanes u = {u_}, v = {v_};
+    union hvx_lanes r[2];
+    union hvx_pair_lanes pair;
+    for (int i = 0; i < 128; i++)
+        r[i & 1].h[i / 2] = (int16_t)(u.b[i] * v.b[i]);
+    pair.v[0] = r[0].v;
+    pair.v[1] = r[1].v;
+    return pair.w;
+}
+HVX_PLAIN_FN HVX_VectorPair plain_Q6_Wh_vmpyacc_WhVubVb(HVX_VectorPair w, HVX_Vector u_, HVX_Vector v_) {
+    const union hvx_pair_lanes sum = {w};
+    const union hvx_lanes u = {u_}, v = {v_};
+    union hvx_lanes r[2] = {{sum.v[0]}, {sum.v[1]}};
+    union hvx_pair_lanes pair;
+    for (int i = 0; i < 128; i++)
+        r[i & 1].uh[i / 2] += (uint16_t)(u.ub[i] * v.b[i]);
+    pair.v[0] = r[0].v;
+    pair.v[1] = r[1].v;
+    return pair.w;
+}
 PLAIN_VV(Q6_Vuh_vmpy_VuhVuh_rs16, 64, uh, (uint16_t)((uint32_t)u.uh[i] * v.uh[i] >> 16))
 /* products of the even half-words go to the low vector, those of the odd ones to the high vector */
 HVX_PLAIN_FN HVX_VectorPair plain_Q6_Wuw_vmpy_VuhVuh(HVX_Vector u_, HVX_Vector v_) {

@@ -4,11 +4,12 @@
 #include <string.h>
 
 #include "check/check.h"
-#include "hvx/emul/half.h"
+#include "check/row_ref.h"
 #include "ops/matmul/check_parts.h"
 #include "ops/matmul/hmx_tiles.h"
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/ref.h"
+#include "runtime/types.h"
 
 struct product {
     uint32_t k, n, m;
@@ -29,20 +30,25 @@ static const struct data ordinary = {.scale = 0.02f, .used = true};
 
 /* ---- operands ---- */
 
+/* scale: of quants that reach to about 8 */
 static void fill_block(uint32_t type, uint8_t *block, float scale) {
     const uint32_t bytes = check_type_size(type);
-    const uint16_t halves[2] = {hvx_float_to_half(scale * (1.25f + 0.75f * check_uniform())),
-                                hvx_float_to_half(-8 * scale)};
     for (uint32_t i = 0; i < bytes; i++)
         block[i] = (uint8_t)check_random();
-    if (type == HTP_TYPE_MXFP4)
+    if (type == HTP_TYPE_MXFP4) {
         block[0] = (uint8_t)(127 + ilogbf(scale) - (int)check_below(4));
-    else
-        memcpy(block, halves, type == HTP_TYPE_Q4_1 ? 4 : 2);
+        return;
+    }
+    /* in blocks of 256 it is the product with an integer; minima bring the middle of the quants to about zero */
+    const uint32_t most = type == HTP_TYPE_Q2_K ? 16 : type == HTP_TYPE_Q6_K ? 128 : 64;
+    const float unit = htp_type_elements(type) == 256 ? scale / (float)most : scale;
+    const float middle = type == HTP_TYPE_Q2_K ? 1.5f : type == HTP_TYPE_Q4_K ? 7 : type == HTP_TYPE_Q5_K ? 15 : -8;
+    check_set_scales(type, block, unit * (1.25f + 0.75f * check_uniform()), middle * unit);
 }
 
 static void fill_weights(const struct htp_view *w, const struct data *data) {
-    const uint32_t blocks = w->ne[0] / 32, heaviest = check_below(htp_rows(w) * blocks);
+    const uint32_t elements = htp_type_elements(w->type), size = elements == 1 ? 32 : elements;
+    const uint32_t blocks = w->ne[0] / size, heaviest = check_below(htp_rows(w) * blocks);
     for (uint32_t r = 0; r < htp_rows(w); r++) {
         const uint32_t i1 = r % w->ne[1], i2 = r / w->ne[1];
         for (uint32_t b = 0; b < blocks; b++) {
@@ -133,8 +139,17 @@ static void compare(struct check *c, const struct htp_view *w, const struct htp_
     free(before);
 }
 
-static void check_product(struct check *c, uint32_t type, uint32_t a_type, const struct product *p,
+/* K of whole blocks, and with a larger K more VTCM where that is little */
+static struct product whole_blocks(uint32_t type, const struct product *shape) {
+    struct product p = *shape;
+    p.k = (uint32_t)htp_round_up(p.k, htp_type_elements(type));
+    p.vtcm_kib = p.vtcm_kib < 4096 ? p.vtcm_kib * (p.k / shape->k) : p.vtcm_kib;
+    return p;
+}
+
+static void check_product(struct check *c, uint32_t type, uint32_t a_type, const struct product *shape,
                           const struct data *data) {
+    const struct product whole = whole_blocks(type, shape), *p = &whole;
     const uint32_t w_ne[4] = {p->k, p->n, p->matrices, 1}, a_ne[4] = {p->k, p->m, p->matrices * p->repeat, 1};
     const uint32_t d_ne[4] = {p->n, p->m, a_ne[2], 1}, row = p->n * 4 + 12, a_size = check_type_size(a_type);
     const uint32_t d_nb[4] = {4, row, row * p->m, row * p->m * a_ne[2]};
@@ -172,8 +187,9 @@ void check_matmul_hmx(struct check *c) {
         {96, 200, 130, 1, 1, 4, 208}, /* rows in chunks */
         {1056, 33, 34, 1, 1, 1, 512}, /* weights of a column tile in slices */
     };
-    static const uint32_t types[] = {HTP_TYPE_Q4_0, HTP_TYPE_Q8_0, HTP_TYPE_Q4_1, HTP_TYPE_MXFP4, HTP_TYPE_IQ4_NL,
-                                     HTP_TYPE_F16};
+#define TYPE(NAME, quants, group, scales, zero) HTP_TYPE_##NAME,
+    static const uint32_t types[] = {HTP_TILE_TYPE_LIST(TYPE) HTP_TYPE_F16};
+#undef TYPE
     static const uint32_t a_types[] = {HTP_TYPE_F32, HTP_TYPE_F32, HTP_TYPE_F16, HTP_TYPE_BF16};
     static const struct product few = {64, 48, 40, 1, 1, 3, 4096};
     static const struct product too_few[] = {{64, 64, 31, 1, 1, 3, 4096}, {64, 15, 64, 1, 1, 3, 4096},

@@ -115,7 +115,7 @@ static void scale_row(struct hmx_chunk *c, uint32_t r, HVX_Vector *stage, uint32
     if (!hmx_row_exponent(largest_word(largest), &exponent))
         *unfit = 1;
     c->scales[r] = hmx_power_of_two(exponent);
-    c->inverse[r] = hmx_power_of_two(-exponent - (m->type == HTP_TYPE_MXFP4 ? HMX_MXFP4_SHIFT : 0));
+    c->inverse[r] = hmx_power_of_two(-exponent - (c->kind == NULL ? 0 : c->kind->shift));
 }
 
 /* Rows 2 * pair and the next one; missing ones become zero. */

@@ -1,14 +1,15 @@
 /*
  * Between rows and weight tiles as they come, and the f16 tiles of the matrix unit (hmx/hmx.h has their layout).
  *
- *   hmx_weights.c   column tiles of weights -> f16 tiles
+ *   hmx_weights.c   column tiles of weights -> f16 tiles; hmx_weights_256.c those of blocks of 256
  *   hmx_rows.c      activation rows -> f16 tiles, f16 tiles -> rows of dst
  *
  * f16 ends at 65504 and gets coarse below 2^-14, and what goes through it has to keep away from both:
  *
  *   activations   each row is multiplied by a power of two, so that its largest value is 2 .. 4
- *   weights       MXFP4 are taken 2^HMX_MXFP4_SHIFT times as large. Others are as they are: what f16 scales make of
- *                 small integers is exact or keeps the precision of f16
+ *   weights       MXFP4 are taken 2^HMX_MXFP4_SHIFT times as large, and types of blocks of 256 by powers of two that
+ *                 happen to be convenient. Others are as they are: what f16 scales make of small integers is exact or
+ *                 keeps the precision of f16
  *   outputs       are multiplied by the inverse of both
  *
  * What does not fit nevertheless, and infinities and NaN, are found by looking at largest values. Then the product is
@@ -36,7 +37,24 @@ typedef void (*hmx_weight_kernel)(const HVX_Vector *column, uint32_t blocks, HVX
 struct hmx_weights {
     hmx_weight_kernel kernel;
     uint32_t scale_bytes, smallest, largest;
+    int shift; /* weights in tiles are 2^shift times as large */
 };
+/*
+ * Types of blocks of 256; X is as in hmx_weights.c. Weights are integers of 16 bits times d, which is what the limits
+ * are for: the largest integer is 2^15 with minima, otherwise the product of the largest quant and the largest scale.
+ */
+#define HMX_WEIGHTS_256_LIST(X)        \
+    X(Q4_K, q4_k, 2, 0, 0x3fcd, 4)     \
+    X(Q5_K, q5_k, 2, 0, 0x3fcd, 3)     \
+    X(Q6_K, q6_k, 2, 0, 0x43cd, 2)     \
+    X(Q3_K, q3_k, 2, 0, 0x4bcd, 5)     \
+    X(Q2_K, q2_k, 2, 0, 0x3fcd, 6)     \
+    X(IQ4_XS, iq4_xs, 2, 0, 0x4bcd, 0)
+#define HMX_WEIGHTS_DECLARE(TYPE, name, bytes, low, high, shift)                                       \
+    void hmx_weights_##name(const HVX_Vector *column, uint32_t blocks, HVX_Vector *tiles, HVX_Vector *largest);
+HMX_WEIGHTS_256_LIST(HMX_WEIGHTS_DECLARE)
+#undef HMX_WEIGHTS_DECLARE
+
 /* NULL: this type of weights is not for the matrix unit, or is F16 */
 const struct hmx_weights *hmx_weights_of(uint32_t type);
 

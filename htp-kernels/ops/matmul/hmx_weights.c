@@ -4,9 +4,10 @@
  * Both layouts keep weight row n in word lane n, so nothing crosses lanes. A vector of nibbles holds 8 positions of K
  * and becomes four vectors of a tile, which hold two each: the table look-up turns the low nibbles of all bytes into
  * f16, even and odd bytes apart, and these are paired again. High nibbles the same after one shift. Then times the
- * scale of the block, which is in both halves of a lane.
+ * scale of the block, which is in both halves of a lane. hmx_weights_256.c has the types of larger blocks.
  */
 #include "ops/matmul/hmx_tiles.h"
+#include "ops/matmul/tile_dot.h"
 
 #if HMX_EXISTS
 
@@ -40,6 +41,8 @@ HVX_INLINE HVX_Vector table_of(uint32_t type) {
 
 /* ---- scales ---- */
 
+HVX_INLINE bool has_minimum(uint32_t type) { return type == HTP_TYPE_Q4_1 || type == HTP_TYPE_Q5_1; }
+
 /* Half `place` of each lane in both halves. */
 HVX_INLINE HVX_Vector repeat_half(HVX_Vector v, uint32_t place) {
     return place ? Q6_Vh_vshuffo_VhVh(v, v) : Q6_Vh_vshuffe_VhVh(v, v);
@@ -62,7 +65,7 @@ HVX_INLINE HVX_Vector larger_scales(uint32_t type, const HVX_Vector *scales, HVX
         return Q6_Vub_vmax_VubVub(largest, scales[0]);
     const HVX_Vector mask = hvx_splat_i32(MAGNITUDE_HALVES);
     largest = Q6_Vuh_vmax_VuhVuh(largest, Q6_V_vand_VV(scales[0], mask));
-    return type == HTP_TYPE_Q4_1 ? Q6_Vuh_vmax_VuhVuh(largest, Q6_V_vand_VV(scales[1], mask)) : largest;
+    return has_minimum(type) ? Q6_Vuh_vmax_VuhVuh(largest, Q6_V_vand_VV(scales[1], mask)) : largest;
 }
 
 /* ---- blocks ---- */
@@ -70,7 +73,7 @@ HVX_INLINE HVX_Vector larger_scales(uint32_t type, const HVX_Vector *scales, HVX
 /* minimum: anything where the type has none */
 HVX_INLINE HVX_Vector weight(uint32_t type, HVX_Vector quants, HVX_Vector scale, HVX_Vector minimum) {
     const HVX_Vector product = Q6_Vqf16_vmpy_VhfVhf(quants, scale);
-    return Q6_Vhf_equals_Vqf16(type == HTP_TYPE_Q4_1 ? Q6_Vqf16_vadd_Vqf16Vhf(product, minimum) : product);
+    return Q6_Vhf_equals_Vqf16(has_minimum(type) ? Q6_Vqf16_vadd_Vqf16Vhf(product, minimum) : product);
 }
 
 HVX_INLINE void pack_nibbles(uint32_t type, const HVX_Vector *quants, HVX_Vector table, HVX_Vector scale,
@@ -85,17 +88,19 @@ HVX_INLINE void pack_nibbles(uint32_t type, const HVX_Vector *quants, HVX_Vector
     }
 }
 
-/* Bytes are stored with 128 added. */
-HVX_INLINE void pack_bytes(const HVX_Vector *quants, HVX_Vector scale, HVX_Vector *tile) {
-    const HVX_Vector zero = Q6_Vb_vsplat_R(0x80);
+/* Quants as bytes: Q8_0, which stores them so, and the Q5 types. */
+HVX_INLINE void pack_bytes(uint32_t type, const HVX_Vector *quants, HVX_Vector scale, HVX_Vector minimum,
+                           HVX_Vector *tile) {
+    const HVX_Vector zero = Q6_Vb_vsplat_R((int32_t)htp_tile_zero(type));
     HVX_UNROLL
     for (uint32_t i = 0; i < 8; i++) {
-        const HVX_VectorPair wide = Q6_Wh_vsub_VubVub(quants[i], zero);
+        const HVX_Vector bytes = type == HTP_TYPE_Q8_0 ? quants[i] : tile_dot_operand(type, quants, (int)i, zero);
+        const HVX_VectorPair wide = Q6_Wh_vsub_VubVub(bytes, zero);
         const HVX_Vector even = Q6_V_lo_W(wide), odd = Q6_V_hi_W(wide);
         const HVX_Vector first = Q6_Vhf_equals_Vh(Q6_Vh_vshuffe_VhVh(odd, even));
         const HVX_Vector second = Q6_Vhf_equals_Vh(Q6_Vh_vshuffo_VhVh(odd, even));
-        tile[2 * i] = weight(HTP_TYPE_Q8_0, first, scale, scale);
-        tile[2 * i + 1] = weight(HTP_TYPE_Q8_0, second, scale, scale);
+        tile[2 * i] = weight(type, first, scale, minimum);
+        tile[2 * i + 1] = weight(type, second, scale, minimum);
     }
 }
 
@@ -105,11 +110,11 @@ HVX_INLINE void pack_bytes(const HVX_Vector *quants, HVX_Vector scale, HVX_Vecto
 HVX_INLINE void pack_block(uint32_t type, const HVX_Vector *quants, const HVX_Vector *scales, uint32_t place,
                            HVX_Vector table, HVX_Vector *tile) {
     const HVX_Vector scale = block_scale(type, scales, place);
-    if (type == HTP_TYPE_Q8_0) {
-        pack_bytes(quants, scale, tile);
+    const HVX_Vector minimum = has_minimum(type) ? repeat_half(scales[1], place) : scale;
+    if (type == HTP_TYPE_Q8_0 || type == HTP_TYPE_Q5_0 || type == HTP_TYPE_Q5_1) {
+        pack_bytes(type, quants, scale, minimum, tile);
         return;
     }
-    const HVX_Vector minimum = type == HTP_TYPE_Q4_1 ? repeat_half(scales[1], place) : scale;
     pack_nibbles(type, quants, table, scale, minimum, tile);
 }
 
@@ -139,33 +144,37 @@ HVX_INLINE void pack_column(uint32_t type, const HVX_Vector *restrict column, ui
 }
 
 /*
- * X(type, name, bytes of a scale, smallest, largest)
- * Scales of f16: the largest quant times the largest scale is below 65504; for Q4_1 the minimum, under the same limit,
- * comes on top. MXFP4: blocks below 2^(MXFP4_BIAS - 127) count as zero, so the largest one has to be 2^8 times as much.
+ * X(type, name, bytes of a scale, smallest, largest, log2 of how much larger weights become)
+ * Scales of f16: the largest quant times the largest scale is below 65504; for the _1 types the minimum, under the same
+ * limit, comes on top. MXFP4: blocks below 2^(MXFP4_BIAS - 127) count as zero, so the largest one has to be 2^8 times as
+ * much.
  */
-#define HMX_WEIGHTS_LIST(X)        \
-    X(Q4_0, q4_0, 2, 0, 0x6fd0)    \
-    X(Q8_0, q8_0, 2, 0, 0x5fe0)    \
-    X(Q4_1, q4_1, 2, 0, 0x6bd0)    \
-    X(IQ4_NL, iq4_nl, 2, 0, 0x5fe0) \
-    X(MXFP4, mxfp4, 1, MXFP4_BIAS + 9, MXFP4_BIAS + 26)
+#define HMX_WEIGHTS_32_LIST(X)         \
+    X(Q4_0, q4_0, 2, 0, 0x6fd0, 0)     \
+    X(Q8_0, q8_0, 2, 0, 0x5fe0, 0)     \
+    X(Q4_1, q4_1, 2, 0, 0x6bd0, 0)     \
+    X(IQ4_NL, iq4_nl, 2, 0, 0x5fe0, 0) \
+    X(Q5_0, q5_0, 2, 0, 0x6bd0, 0)     \
+    X(Q5_1, q5_1, 2, 0, 0x67d0, 0)     \
+    X(MXFP4, mxfp4, 1, MXFP4_BIAS + 9, MXFP4_BIAS + 26, HMX_MXFP4_SHIFT)
 
-#define DEFINE_KERNEL(TYPE, name, bytes, low, high)                                                          \
-    static void pack_##name(const HVX_Vector *restrict column, uint32_t blocks, HVX_Vector *restrict tiles,   \
+#define DEFINE_KERNEL(TYPE, name, bytes, low, high, shift)                                                   \
+    static void hmx_weights_##name(const HVX_Vector *restrict column, uint32_t blocks, HVX_Vector *restrict tiles,   \
                             HVX_Vector *restrict largest) {                                                  \
         pack_column(HTP_TYPE_##TYPE, column, blocks, tiles, largest);                                        \
     }
-HMX_WEIGHTS_LIST(DEFINE_KERNEL)
+HMX_WEIGHTS_32_LIST(DEFINE_KERNEL)
 #undef DEFINE_KERNEL
 
 const struct hmx_weights *hmx_weights_of(uint32_t type) {
     switch (type) {
-#define WEIGHTS_CASE(TYPE, name, bytes, low, high)                                   \
-    case HTP_TYPE_##TYPE: {                                                          \
-        static const struct hmx_weights weights = {pack_##name, bytes, low, high};   \
-        return &weights;                                                             \
+#define WEIGHTS_CASE(TYPE, name, bytes, low, high, shift)                                          \
+    case HTP_TYPE_##TYPE: {                                                                        \
+        static const struct hmx_weights weights = {hmx_weights_##name, bytes, low, high, shift};   \
+        return &weights;                                                                           \
     }
-        HMX_WEIGHTS_LIST(WEIGHTS_CASE)
+        HMX_WEIGHTS_32_LIST(WEIGHTS_CASE)
+        HMX_WEIGHTS_256_LIST(WEIGHTS_CASE)
 #undef WEIGHTS_CASE
     default:
         return NULL;
