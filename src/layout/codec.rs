@@ -10,7 +10,8 @@ use super::format::{Format, PASS_ROWS};
 use super::word::{word, Quad, Word};
 use super::{TILE_DIM, VECTOR_BYTES};
 
-/// A type of weights with blocks of 32. `WORDS`: words of quants in a block, which is also the quant vectors of a 32x32 tile.
+/// A type of weights with blocks of 32. `WORDS`: words of quants in a block, which is also the quant vectors of a 32x32
+/// tile.
 pub(super) trait Codec<const WORDS: usize> {
     /// Which unsigned operand of the kernels stands for 0.
     const ZERO: u8;

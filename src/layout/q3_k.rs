@@ -1,4 +1,5 @@
-//! Q3_K: 32 bytes of third bits, 64 bytes of pairs, 12 bytes of scales, then an f16 scale: quants are -4..3, stored with 4 added.
+//! Q3_K: 32 bytes of third bits, 64 bytes of pairs, 12 bytes of scales, then an f16 scale. Together -4..3, stored
+//! with 4 added.
 
 use super::regroup::{join_bits, join_pairs, split_bits, split_pairs};
 use super::superblock::SuperCodec;

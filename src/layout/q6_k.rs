@@ -1,11 +1,12 @@
-//! Q6_K: 256 nibbles, 64 bytes of upper bits, 16 signed scales, then an f16 scale: quants are -32..31, stored with 32 added.
+//! Q6_K: 256 nibbles, 64 bytes of upper bits, 16 signed scales, then an f16 scale. Together -32..31, stored with 32
+//! added.
 
 use super::regroup::{join_nibbles, join_pairs, split_nibbles, split_pairs};
 use super::superblock::SuperCodec;
 use super::word::Word;
 
-/// 210 bytes a block in ggml. Each half of its weights has 64 bytes of nibbles: K-blocks 0 and 2 in the first 32, 1 and 3
-/// in the others; and 32 bytes of upper bits, a pair for each K-block.
+/// 210 bytes a block in ggml. Each half of its weights has 64 bytes of nibbles, K-blocks 0 and 2 in the first 32, 1 and
+/// 3 in the others; and 32 bytes of upper bits, a pair for each K-block.
 pub(super) struct Q6K;
 
 impl SuperCodec<48, 4> for Q6K {

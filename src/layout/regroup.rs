@@ -97,8 +97,8 @@ pub(super) fn join_nibbles<W: Word>([first, second]: [usize; 2], load: &impl Fn(
     [a, b, c, d, e, f, g, h]
 }
 
-/// Bytes of 8 words have pairs of bits of an element each of four K-blocks. `store` takes the vectors of pairs of these,
-/// from `at` and each `step` on.
+/// Bytes of 8 words have pairs of bits of an element each of four K-blocks. `store` takes the vectors of pairs of
+/// these, from `at` and each `step` on.
 #[inline(always)]
 pub(super) fn split_pairs<W: Word>(
     [a, b, c, d, e, f, g, h]: [W; 8],
@@ -121,8 +121,8 @@ pub(super) fn join_pairs<W: Word>(at: usize, step: usize, load: &impl Fn(usize) 
     [a, b, c, d, e, f, g, h]
 }
 
-/// Bytes of 8 words have a bit of an element each of eight K-blocks. `store` takes the vectors of bits of these, at `at`
-/// and each `step` on.
+/// Bytes of 8 words have a bit of an element each of eight K-blocks. `store` takes the vectors of bits of these, at
+/// `at` and each `step` on.
 #[inline(always)]
 pub(super) fn split_bits<W: Word>(words: [W; 8], at: usize, step: usize, store: &mut impl FnMut(usize, W)) {
     for (k, bits) in transpose_bits(words).into_iter().enumerate() {

@@ -102,6 +102,7 @@ fn pack_strip<const QUANTS: usize, const SCALES: usize, C: SuperCodec<QUANTS, SC
             let rows = &rows[lane * stride + block * C::BLOCK_BYTES..];
             let quants = &mut column[spot.quants..][..QUANTS * VECTOR_BYTES];
             for row in (0..PASS_ROWS).step_by(4) {
+                // Rows are too far apart, and blocks too long, for processors to see the pattern in time.
                 for row in row..row + 4 {
                     let next = row * stride + C::BLOCK_BYTES;
                     (0..C::BLOCK_BYTES).step_by(CACHE_LINE).for_each(|line| prefetch(rows, next + line));
@@ -135,6 +136,7 @@ fn unpack_strip<const QUANTS: usize, const SCALES: usize, C: SuperCodec<QUANTS, 
         for block in 0..blocks {
             let spot = locate::<QUANTS, SCALES, C>(blocks, block);
             let rows = &mut rows[lane * stride + block * C::BLOCK_BYTES..];
+            // Of each vector of the next block, the line of these rows.
             let next = spot.quants + QUANTS * VECTOR_BYTES + 4 * lane;
             (0..QUANTS).for_each(|vector| prefetch(column, next + vector * VECTOR_BYTES));
             let quants = &column[spot.quants..][..QUANTS * VECTOR_BYTES];

@@ -61,7 +61,7 @@ tile_types! {
     Q6_K = Format::of_super::<48, 4, Q6K>(), "6-bit quants with an 8-bit scale each 16, in blocks of 256.";
     Q3_K = Format::of_super::<24, 3, Q3K>(), "3-bit quants with a 6-bit scale each 16, in blocks of 256.";
     Q2_K = Format::of_super::<16, 5, Q2K>(), "2-bit quants with a 4-bit scale and minimum each 16, in blocks of 256.";
-    IQ4_XS = Format::of_super::<32, 2, Iq4Xs>(), "4-bit indices into a table, with a 6-bit scale each 32, in blocks of 256.";
+    IQ4_XS = Format::of_super::<32, 2, Iq4Xs>(), "4-bit indices into a table, with a 6-bit scale each 32; blocks of 256.";
 }
 
 impl TileType {

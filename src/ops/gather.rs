@@ -1,7 +1,8 @@
 //! Rows by index: GET_ROWS reads rows `src1[..]` of `src0`, SET_ROWS writes the rows of `src0` to rows `src1[..]`.
 //!
 //! Rows are converted on the way: GET_ROWS gives f32 (i32 of i32), SET_ROWS rounds and quantises as ggml's reference
-//! code does, but for types with blocks of 256, which are only read. An index that is out of range is found by the DSP and fails the graph.
+//! code does. Types with blocks of 256 are read, not written. An index that is out of range is found by the DSP and fails
+//! the graph.
 
 use super::claim::{rule, source, Claim, Types, RESULT_ROWS, SOURCE_ROWS};
 use super::Family;
