@@ -7,12 +7,12 @@ pub const HTP_ROPE_VISION: u32 = 24;
 pub const HTP_ROPE_IMROPE: u32 = 40;
 pub const HTP_TILE_DIM: u32 = 32;
 pub const HTP_TILE_VECTOR: u32 = 128;
-pub const HTP_WIRE_VERSION: u32 = 2;
+pub const HTP_WIRE_VERSION: u32 = 3;
 pub const HTP_REQUEST_MAGIC: u32 = 1364218952;
 pub const HTP_RESPONSE_MAGIC: u32 = 1380996168;
 pub const HTP_BATCH_MAGIC: u32 = 1112560712;
 pub const HTP_MAX_DIMS: u32 = 4;
-pub const HTP_MAX_SRC: u32 = 6;
+pub const HTP_MAX_SRC: u32 = 8;
 pub const HTP_MAX_PARAMS: u32 = 16;
 pub const HTP_MAX_BUFFERS: u32 = 64;
 pub const HTP_MAX_TENSORS: u32 = 16384;
@@ -229,8 +229,7 @@ pub struct htp_op_desc {
     pub flags: u16,
     pub dst: u16,
     pub n_src: u16,
-    pub src: [u16; 6usize],
-    pub reserved: u32,
+    pub src: [u16; 8usize],
     pub params: [i32; 16usize],
 }
 #[repr(C)]
