@@ -87,6 +87,12 @@ pub struct htp_glu_params {
     pub alpha: f32,
     pub limit: f32,
 }
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_recurrent_params {
+    pub snapshots: u32,
+    pub scale: f32,
+}
 pub const HTP_OP_MUL_MAT: htp_op = 1;
 pub const HTP_OP_ADD: htp_op = 2;
 pub const HTP_OP_SUB: htp_op = 3;
@@ -137,6 +143,11 @@ pub const HTP_OP_ARGSORT: htp_op = 70;
 pub const HTP_OP_TOP_K: htp_op = 71;
 pub const HTP_OP_SSM_CONV: htp_op = 75;
 pub const HTP_OP_MUL_MAT_ID: htp_op = 80;
+pub const HTP_OP_GATED_DELTA_NET: htp_op = 130;
+pub const HTP_OP_SSM_SCAN: htp_op = 131;
+pub const HTP_OP_RWKV_WKV6: htp_op = 132;
+pub const HTP_OP_RWKV_WKV7: htp_op = 133;
+pub const HTP_OP_GATED_LINEAR_ATTN: htp_op = 134;
 pub type htp_op = ::core::ffi::c_uint;
 pub const HTP_STATUS_OK: htp_status = 0;
 pub const HTP_STATUS_BAD_PACKET: htp_status = 1;

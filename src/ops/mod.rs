@@ -14,6 +14,7 @@ mod gather;
 mod glu;
 mod matmul;
 pub mod norm;
+mod recurrent;
 mod reduce;
 mod rope;
 mod softmax;
@@ -59,6 +60,7 @@ pub const FAMILIES: &[Family] = &[
     copy::FAMILY,
     sort::FAMILY,
     conv::FAMILY,
+    recurrent::FAMILY,
     rope::FAMILY,
     softmax::FAMILY,
     unary::FAMILY,

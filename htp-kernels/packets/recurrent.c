@@ -1,0 +1,1 @@
+void packets_recurrent(void) {}
