@@ -218,6 +218,8 @@ void check_recurrent(struct check *c) {
         run_shape(c, HTP_OP_GATED_LINEAR_ATTN, &(struct shape){n, 2, 6, 2, n, 1, false, 1, gap});
     }
     run_shape(c, HTP_OP_SSM_SCAN, &(struct shape){1, 75, 4, 2, 16, 1, true, 1, 0});
+    run_shape(c, HTP_OP_SSM_SCAN, &(struct shape){1, 64, 2, 2, 16, 1, true, 1, 0});
+    run_shape(c, HTP_OP_SSM_SCAN, &(struct shape){1, 12, 3, 2, 16, 4, true, 1, 4});
     run_shape(c, HTP_OP_SSM_SCAN, &(struct shape){80, 4, 2, 1, 96, 2, false, 2, 0});
     run_shape(c, HTP_OP_SSM_SCAN, &(struct shape){64, 2, 2, 1, 256, 1, false, 1, 0});
     refuses(c);

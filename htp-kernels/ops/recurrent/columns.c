@@ -9,10 +9,6 @@
  */
 #include "ops/recurrent/recurrent.h"
 
-HVX_INLINE HVX_Vector spread(const uint8_t *row, uint32_t i) {
-    return hvx_splat_i32(((const int32_t *)(const void *)row)[i]);
-}
-
 static HVX_Vector bonus_factor(const struct recurrent *r, const uint8_t *k, const uint8_t *query, const uint8_t *bonus) {
     HVX_Vector sum = hvx_zero();
     for (uint32_t i = 0; i < htp_div_up(r->length, HVX_WORDS); i++) {
@@ -22,7 +18,8 @@ static HVX_Vector bonus_factor(const struct recurrent *r, const uint8_t *k, cons
     return hvx_sum_qf32(sum);
 }
 
-HVX_INLINE void run_token(bool has_bonus, const struct recurrent *r, const struct part *p, uint32_t t, HVX_Vector *state) {
+HVX_INLINE void run_token(bool has_bonus, const struct recurrent *r, const struct part *p, uint32_t t,
+                          HVX_Vector *restrict state) {
     const uint32_t at = p->sequence * r->tokens + t; /* of all sequences' tokens, which fit 32 bits */
     const uint8_t *const k = htp_row(r->src[0], p->unit, at, 0), *const query = htp_row(r->src[2], p->unit, at, 0);
     const uint8_t *const decay = htp_row(r->src[has_bonus ? 4 : 3], p->unit, at, 0);
@@ -31,9 +28,13 @@ HVX_INLINE void run_token(bool has_bonus, const struct recurrent *r, const struc
     v[0] = row_vector(v_row, 0, p->count);
     v[1] = p->count > HVX_WORDS ? row_vector(v_row, 1, p->count) : hvx_zero();
     sum[0] = sum[1] = hvx_zero();
+    const int32_t *restrict k_bits = (const int32_t *)(const void *)k;
+    const int32_t *restrict query_bits = (const int32_t *)(const void *)query;
+    const int32_t *restrict decay_bits = (const int32_t *)(const void *)decay;
     HVX_UNROLL_COUNT(4)
-    for (uint32_t i = 0; i < r->length; i++, state += COLUMN_VECTORS) {
-        const HVX_Vector k_i = spread(k, i), decay_i = spread(decay, i), query_i = spread(query, i);
+    for (uint32_t i = r->length; i > 0; i--, state += COLUMN_VECTORS) {
+        const HVX_Vector k_i = hvx_splat_i32(*k_bits++), decay_i = hvx_splat_i32(*decay_bits++);
+        const HVX_Vector query_i = hvx_splat_i32(*query_bits++);
         HVX_UNROLL
         for (uint32_t j = 0; j < COLUMN_VECTORS; j++) {
             const HVX_Vector old = state[j], added = hvx_mul_f32_qf32(v[j], k_i);

@@ -203,6 +203,7 @@ uint32_t htp_recurrent(struct htp_exec *exec) {
     if (!is_block_of(r.dst, r.results + new_states))
         return wrong_size(exec, DST);
     r.vectors = r.by_columns ? COLUMN_VECTORS : htp_div_up(r.length, HVX_WORDS);
+    r.pitch = exec->op == HTP_OP_SSM_SCAN && scan_is_packed(&r) ? r.length * 4 : r.vectors * HVX_BYTES;
     r.token = choose_token(&r);
     return recurrent_walk(exec, &r);
 }

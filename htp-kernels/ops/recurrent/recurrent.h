@@ -43,7 +43,8 @@ struct recurrent {
     float scale;
     uint64_t results; /* of all tokens, in front of the states */
     token_fn *token;
-    uint32_t vectors; /* of a row in VTCM */
+    uint32_t vectors; /* of a row's operands */
+    uint32_t pitch;   /* from row to row in VTCM: that many vectors, or less when rows are packed */
     /* for recurrent_walk */
     uint32_t part_size, unit_parts; /* rows or columns of a part; parts of a unit */
     uint8_t *vtcm;
@@ -78,6 +79,7 @@ HVX_INLINE void store_floats(uint8_t *to, uint32_t n, HVX_Vector v) {
 token_fn *delta_net_token(const struct recurrent *r);
 token_fn *wkv7_token(const struct recurrent *r);
 token_fn *scan_token(const struct recurrent *r);
+bool scan_is_packed(const struct recurrent *r); /* its rows lie side by side in VTCM */
 token_fn *columns_token(const struct recurrent *r);
 
 #endif

@@ -65,7 +65,7 @@ static void fetch(struct walk *w, struct slot *s) {
         const uint8_t *const from = first_state(r, p->sequence);
         if (from == NULL)
             continue;
-        htp_dma_push(&w->dma, s->state, r->vectors * HVX_BYTES, from + part_offset(r, p), r->length * 4,
+        htp_dma_push(&w->dma, s->state, r->pitch, from + part_offset(r, p), r->length * 4,
                      row_bytes(r, p), row_count(r, p));
         s->fetched = w->dma.pushed;
         s->used = true;
@@ -74,7 +74,7 @@ static void fetch(struct walk *w, struct slot *s) {
 
 static void write_back(struct walk *w, const struct slot *s, uint32_t number) {
     const struct recurrent *const r = w->r;
-    htp_dma_push(&w->dma, snapshot(r, &s->part, number), r->length * 4, s->state, r->vectors * HVX_BYTES,
+    htp_dma_push(&w->dma, snapshot(r, &s->part, number), r->length * 4, s->state, r->pitch,
                  row_bytes(r, &s->part), row_count(r, &s->part));
 }
 
@@ -97,7 +97,7 @@ static void run_parts(void *arg, uint32_t thread, uint32_t n_threads) {
         struct slot *const s = &w.slot[i];
         s->state = (HVX_Vector *)(void *)(vtcm + i * (size_t)r->part_bytes);
         /* Lanes behind a row's end have to be numbers: they are multiplied by zero and added to its products. */
-        if (!r->by_columns && r->length % HVX_WORDS != 0) {
+        if (!r->by_columns && r->pitch != r->length * 4) {
             for (uint32_t v = 0; v < r->part_bytes / HVX_BYTES; v++)
                 s->state[v] = hvx_zero();
         }
@@ -123,7 +123,7 @@ static void run_parts(void *arg, uint32_t thread, uint32_t n_threads) {
 
 /* bytes of VTCM for a thread whose parts have so many rows */
 static uint64_t thread_bytes(const struct recurrent *r, uint32_t rows) {
-    return (2ull * rows + SCRATCH_ROWS) * r->vectors * HVX_BYTES;
+    return 2ull * rows * r->pitch + SCRATCH_ROWS * r->vectors * HVX_BYTES;
 }
 
 /*
@@ -150,7 +150,7 @@ static bool choose_parts(const struct htp_exec *exec, struct recurrent *r, uint3
     }
     if (thread_bytes(r, rows) > r->share)
         return false;
-    r->part_bytes = rows * r->vectors * HVX_BYTES;
+    r->part_bytes = rows * r->pitch;
     return true;
 }
 
