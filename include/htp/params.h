@@ -87,6 +87,6 @@ struct htp_recurrent_params {
     float scale;        /* GATED_DELTA_NET, GATED_LINEAR_ATTN: of the results */
 };
 
-/* matmul (MUL_MAT, MUL_MAT_ID) and binary have no arguments */
+/* matmul (MUL_MAT, MUL_MAT_ID), binary and solve have no arguments */
 
 #endif

@@ -148,6 +148,7 @@ pub const HTP_OP_SSM_SCAN: htp_op = 131;
 pub const HTP_OP_RWKV_WKV6: htp_op = 132;
 pub const HTP_OP_RWKV_WKV7: htp_op = 133;
 pub const HTP_OP_GATED_LINEAR_ATTN: htp_op = 134;
+pub const HTP_OP_SOLVE_TRI: htp_op = 135;
 pub type htp_op = ::core::ffi::c_uint;
 pub const HTP_STATUS_OK: htp_status = 0;
 pub const HTP_STATUS_BAD_PACKET: htp_status = 1;

@@ -18,6 +18,7 @@ mod recurrent;
 mod reduce;
 mod rope;
 mod softmax;
+mod solve;
 mod sort;
 mod unary;
 
@@ -61,6 +62,7 @@ pub const FAMILIES: &[Family] = &[
     sort::FAMILY,
     conv::FAMILY,
     recurrent::FAMILY,
+    solve::FAMILY,
     rope::FAMILY,
     softmax::FAMILY,
     unary::FAMILY,
