@@ -34,4 +34,20 @@ HVX_INLINE HVX_Vector hvx_exp2_minus_exact(HVX_Vector t) {
     return Q6_V_vand_QV(is_power, Q6_Vw_vadd_VwVw(power, exponent));
 }
 
+/*
+ * exp(x) of any x, f32: NaN stays NaN, infinite from x = 85.9 on, zero below -86.6. x / ln 2 is rounded, which is 4e-6
+ * off where |x| = 80. Powers above 1 are 2^124 times those that hvx_exp2_minus_exact knows.
+ */
+HVX_INLINE HVX_Vector hvx_exp_exact(HVX_Vector x) {
+    const HVX_Vector most = hvx_splat_f32(124.0f), infinity = hvx_splat_i32(0x7f800000);
+    const HVX_Vector t = hvx_mul_f32(x, hvx_splat_f32(1.44269504088896f /* 1 / ln 2 */));
+    const HVX_VectorPred grows = Q6_Q_vcmp_gt_VwVw(x, hvx_zero()), too_large = Q6_Q_vcmp_gt_VwVw(t, most);
+    const HVX_Vector power =
+        hvx_exp2_minus_exact(hvx_sub_f32(Q6_V_vand_QV(grows, most), Q6_V_vmux_QVV(too_large, most, t)));
+    const HVX_Vector r = Q6_Vw_vadd_VwVw(power, Q6_V_vand_QV(grows, hvx_splat_i32(124 << 23)));
+    const HVX_VectorPred is_nan =
+        Q6_Q_vcmp_gt_VwVw(Q6_V_vand_VV(x, hvx_splat_i32(0x7fffffff)), infinity);
+    return Q6_V_vmux_QVV(is_nan, x, Q6_V_vmux_QVV(too_large, infinity, r));
+}
+
 #endif

@@ -37,7 +37,7 @@ fn product(use_hmx: bool, rows: u32) -> (Vec<f32>, u32) {
     };
     scene.tensors =
         vec![tensor(F16, B_AT, [K, N], 2), tensor(F32, 16384, [K, rows], 4), tensor(F32, OUT_AT, [N, rows], 4)];
-    let mut op = Op { op: MUL_MAT, dst: 2, n_src: 2, src: [NO_TENSOR; 6], ..Op::default() };
+    let mut op = Op { op: MUL_MAT, dst: 2, n_src: 2, src: [NO_TENSOR; 8], ..Op::default() };
     op.src[..2].copy_from_slice(&[0, 1]);
     scene.ops = vec![op];
     scene.lay_out();

@@ -157,7 +157,7 @@ const CASES: &[Case] = &[
     ("op number zero", |s| s.ops[1].op = 0, UNSUPPORTED, 1, 0),
     ("op dst", |s| s.ops[1].dst = 7, BAD_OP, 1, 7),
     ("op dst absent", |s| s.ops[1].dst = NO_TENSOR, BAD_OP, 1, NO_OP),
-    ("op n_src", |s| s.ops[1].n_src = 7, BAD_OP, 1, 7),
+    ("op n_src", |s| s.ops[1].n_src = 9, BAD_OP, 1, 9),
     ("op src", |s| s.ops[1].src[0] = 7, BAD_OP, 1, 7),
 ];
 
@@ -497,7 +497,7 @@ fn mutated_batches_never_crash() {
     let mut original = bench.scene();
     // weights of 64 x 40 in tiles, times three vectors
     original.tensors.extend([f32_tensor(A_AT, [64, 3, 1, 1]), f32_tensor(65536, [40, 3, 1, 1])]);
-    let mut product = Op { op: MUL_MAT, dst: 8, n_src: 2, src: [NO_TENSOR; 6], ..Op::default() };
+    let mut product = Op { op: MUL_MAT, dst: 8, n_src: 2, src: [NO_TENSOR; 8], ..Op::default() };
     product.src[..2].copy_from_slice(&[5, 7]);
     original.ops.push(product);
     // the same weights as those of the only expert, which all of three tokens choose: memory is zero there
@@ -506,7 +506,7 @@ fn mutated_batches_never_crash() {
         f32_tensor(A_AT, [64, 1, 3, 1]),
         f32_tensor(65536, [40, 1, 3, 1]),
     ]);
-    let mut experts = Op { op: MUL_MAT_ID, dst: 11, n_src: 3, src: [NO_TENSOR; 6], ..Op::default() };
+    let mut experts = Op { op: MUL_MAT_ID, dst: 11, n_src: 3, src: [NO_TENSOR; 8], ..Op::default() };
     experts.src[..3].copy_from_slice(&[5, 10, 9]);
     original.ops.push(experts);
     original.lay_out();

@@ -57,7 +57,13 @@
     X(70, ARGSORT, sort)             \
     X(71, TOP_K, sort)               \
     X(75, SSM_CONV, conv)            \
-    X(80, MUL_MAT_ID, matmul)
+    X(80, MUL_MAT_ID, matmul)        \
+    X(130, GATED_DELTA_NET, recurrent) \
+    X(131, SSM_SCAN, recurrent)      \
+    X(132, RWKV_WKV6, recurrent)     \
+    X(133, RWKV_WKV7, recurrent)     \
+    X(134, GATED_LINEAR_ATTN, recurrent) \
+    X(135, SOLVE_TRI, solve)
 
 #define HTP_OP_ENUM(number, NAME, family) HTP_OP_##NAME = number,
 enum htp_op { HTP_OP_LIST(HTP_OP_ENUM) };

@@ -73,6 +73,20 @@ struct htp_glu_params {
     float limit;      /* SWIGLU_OAI, SWIGLU_CLAMP: upper bound of a; b stays within -limit .. limit */
 };
 
-/* matmul (MUL_MAT, MUL_MAT_ID) and binary have no arguments */
+/*
+ * recurrent: a state for each head of a sequence, and what each token makes of it
+ *   GATED_DELTA_NET    q, k, v, gate, beta, state
+ *   SSM_SCAN           state, x, dt, decay, b, c, ids: which states the sequences start from
+ *   RWKV_WKV6          k, v, r, bonus, decay, state
+ *   RWKV_WKV7          r, decay, k, v, a, b, state
+ *   GATED_LINEAR_ATTN  k, v, q, gate, state
+ */
+struct htp_recurrent_params {
+    uint32_t snapshots; /* GATED_DELTA_NET, SSM_SCAN: states that dst has room for, the last one first;
+                         1 for the other ops */
+    float scale;        /* GATED_DELTA_NET, GATED_LINEAR_ATTN: of the results */
+};
+
+/* matmul (MUL_MAT, MUL_MAT_ID), binary and solve have no arguments */
 
 #endif

@@ -17,13 +17,13 @@
 #include "status.h"
 #include "type_list.h"
 
-#define HTP_WIRE_VERSION 2
+#define HTP_WIRE_VERSION 3
 #define HTP_REQUEST_MAGIC 0x51505448u  /* "HTPQ" */
 #define HTP_RESPONSE_MAGIC 0x52505448u /* "HTPR" */
 #define HTP_BATCH_MAGIC 0x42505448u    /* "HTPB" */
 
 #define HTP_MAX_DIMS 4
-#define HTP_MAX_SRC 6
+#define HTP_MAX_SRC 8
 #define HTP_MAX_PARAMS 16      /* 32-bit words: ggml's op_params */
 #define HTP_MAX_BUFFERS 64     /* of a batch */
 #define HTP_MAX_TENSORS 16384  /* of a batch */
@@ -92,7 +92,6 @@ struct htp_op_desc {
     uint16_t dst;              /* tensor index */
     uint16_t n_src;            /* entries used of src; an optional source that is absent is HTP_NO_TENSOR */
     uint16_t src[HTP_MAX_SRC]; /* tensor indices */
-    uint32_t reserved;
     int32_t params[HTP_MAX_PARAMS]; /* meaning: include/htp/params.h */
 };
 

@@ -7,12 +7,12 @@ pub const HTP_ROPE_VISION: u32 = 24;
 pub const HTP_ROPE_IMROPE: u32 = 40;
 pub const HTP_TILE_DIM: u32 = 32;
 pub const HTP_TILE_VECTOR: u32 = 128;
-pub const HTP_WIRE_VERSION: u32 = 2;
+pub const HTP_WIRE_VERSION: u32 = 3;
 pub const HTP_REQUEST_MAGIC: u32 = 1364218952;
 pub const HTP_RESPONSE_MAGIC: u32 = 1380996168;
 pub const HTP_BATCH_MAGIC: u32 = 1112560712;
 pub const HTP_MAX_DIMS: u32 = 4;
-pub const HTP_MAX_SRC: u32 = 6;
+pub const HTP_MAX_SRC: u32 = 8;
 pub const HTP_MAX_PARAMS: u32 = 16;
 pub const HTP_MAX_BUFFERS: u32 = 64;
 pub const HTP_MAX_TENSORS: u32 = 16384;
@@ -87,6 +87,12 @@ pub struct htp_glu_params {
     pub alpha: f32,
     pub limit: f32,
 }
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_recurrent_params {
+    pub snapshots: u32,
+    pub scale: f32,
+}
 pub const HTP_OP_MUL_MAT: htp_op = 1;
 pub const HTP_OP_ADD: htp_op = 2;
 pub const HTP_OP_SUB: htp_op = 3;
@@ -137,6 +143,12 @@ pub const HTP_OP_ARGSORT: htp_op = 70;
 pub const HTP_OP_TOP_K: htp_op = 71;
 pub const HTP_OP_SSM_CONV: htp_op = 75;
 pub const HTP_OP_MUL_MAT_ID: htp_op = 80;
+pub const HTP_OP_GATED_DELTA_NET: htp_op = 130;
+pub const HTP_OP_SSM_SCAN: htp_op = 131;
+pub const HTP_OP_RWKV_WKV6: htp_op = 132;
+pub const HTP_OP_RWKV_WKV7: htp_op = 133;
+pub const HTP_OP_GATED_LINEAR_ATTN: htp_op = 134;
+pub const HTP_OP_SOLVE_TRI: htp_op = 135;
 pub type htp_op = ::core::ffi::c_uint;
 pub const HTP_STATUS_OK: htp_status = 0;
 pub const HTP_STATUS_BAD_PACKET: htp_status = 1;
@@ -235,8 +247,7 @@ pub struct htp_op_desc {
     pub flags: u16,
     pub dst: u16,
     pub n_src: u16,
-    pub src: [u16; 6usize],
-    pub reserved: u32,
+    pub src: [u16; 8usize],
     pub params: [i32; 16usize],
 }
 #[repr(C)]

@@ -14,9 +14,11 @@ mod gather;
 mod glu;
 mod matmul;
 pub mod norm;
+mod recurrent;
 mod reduce;
 mod rope;
 mod softmax;
+mod solve;
 mod sort;
 mod unary;
 
@@ -59,6 +61,8 @@ pub const FAMILIES: &[Family] = &[
     copy::FAMILY,
     sort::FAMILY,
     conv::FAMILY,
+    recurrent::FAMILY,
+    solve::FAMILY,
     rope::FAMILY,
     softmax::FAMILY,
     unary::FAMILY,

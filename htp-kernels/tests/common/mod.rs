@@ -8,7 +8,7 @@ use std::ffi::CString;
 pub const REQUEST_MAGIC: u32 = 0x5150_5448;
 pub const RESPONSE_MAGIC: u32 = 0x5250_5448;
 pub const BATCH_MAGIC: u32 = 0x4250_5448;
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 pub const NO_TENSOR: u16 = 0xffff;
 
 pub const F32: u16 = 0;
@@ -87,7 +87,7 @@ wire! {
     }
     Buffer { fd: u32, reserved: u32, size: u64 }
     Tensor { buffer: u32, kind: u16, layout: u16, offset: u64, ne: [u32; 4], nb: [u32; 4] }
-    Op { op: u16, flags: u16, dst: u16, n_src: u16, src: [u16; 6], reserved: u32, params: [i32; 16] }
+    Op { op: u16, flags: u16, dst: u16, n_src: u16, src: [u16; 8], params: [i32; 16] }
     Profile { start: u64, cycles: u64, packets: u64, usecs: u32, hmx: u32, events: [u32; 8] }
     Events { n_events: u32, events: [u32; 8] }
     Start { session_id: u32, n_hvx: u32, queue_id: u64, use_hmx: u32, version: u32 }

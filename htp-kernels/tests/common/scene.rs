@@ -49,9 +49,9 @@ impl Scene {
                 nb: [2, 16, 0, 0],
             },
         ];
-        let mut sum = Op { op: ADD, dst: 2, n_src: 2, src: [NO_TENSOR; 6], ..Op::default() };
+        let mut sum = Op { op: ADD, dst: 2, n_src: 2, src: [NO_TENSOR; 8], ..Op::default() };
         sum.src[..2].copy_from_slice(&[0, 1]);
-        let mut norm = Op { op: RMS_NORM, dst: 3, n_src: 1, src: [NO_TENSOR; 6], ..Op::default() };
+        let mut norm = Op { op: RMS_NORM, dst: 3, n_src: 1, src: [NO_TENSOR; 8], ..Op::default() };
         norm.src[0] = 2;
         norm.params[0] = 1e-5f32.to_bits() as i32;
         let mut scene = Self {
