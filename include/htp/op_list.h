@@ -57,7 +57,22 @@
     X(70, ARGSORT, sort)             \
     X(71, TOP_K, sort)               \
     X(75, SSM_CONV, conv)            \
-    X(80, MUL_MAT_ID, matmul)
+    X(80, MUL_MAT_ID, matmul)        \
+    X(100, SGN, unary)               \
+    X(101, ELU, unary)               \
+    X(102, HARDSWISH, unary)         \
+    X(103, HARDSIGMOID, unary)       \
+    X(104, EXPM1, unary)             \
+    X(105, XIELU, unary)             \
+    X(106, FLOOR, unary)             \
+    X(107, CEIL, unary)              \
+    X(108, ROUND, unary)             \
+    X(109, TRUNC, unary)             \
+    X(110, LEAKY_RELU, unary)        \
+    X(111, SIN, unary)               \
+    X(112, COS, unary)               \
+    X(113, SUM, reduce)              \
+    X(114, MEAN, reduce)
 
 #define HTP_OP_ENUM(number, NAME, family) HTP_OP_##NAME = number,
 enum htp_op { HTP_OP_LIST(HTP_OP_ENUM) };

@@ -63,7 +63,9 @@ struct htp_softmax_params {
 
 /* unary: the other ops of the family have no arguments */
 struct htp_unary_params {
-    float args[2]; /* SCALE: factor, what is added; CLAMP: least, greatest */
+    /* SCALE: factor, what is added; CLAMP: least, greatest; LEAKY_RELU: slope below 0;
+       XIELU: alpha_n, alpha_p, beta, eps, as ggml has them after its softplus */
+    float args[4];
 };
 
 /* glu: dst = f(a) * b  a is src0 and b is src1, or they are the halves of the rows of src0 */

@@ -78,7 +78,7 @@ pub struct htp_softmax_params {
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
 pub struct htp_unary_params {
-    pub args: [f32; 2usize],
+    pub args: [f32; 4usize],
 }
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
@@ -137,6 +137,21 @@ pub const HTP_OP_ARGSORT: htp_op = 70;
 pub const HTP_OP_TOP_K: htp_op = 71;
 pub const HTP_OP_SSM_CONV: htp_op = 75;
 pub const HTP_OP_MUL_MAT_ID: htp_op = 80;
+pub const HTP_OP_SGN: htp_op = 100;
+pub const HTP_OP_ELU: htp_op = 101;
+pub const HTP_OP_HARDSWISH: htp_op = 102;
+pub const HTP_OP_HARDSIGMOID: htp_op = 103;
+pub const HTP_OP_EXPM1: htp_op = 104;
+pub const HTP_OP_XIELU: htp_op = 105;
+pub const HTP_OP_FLOOR: htp_op = 106;
+pub const HTP_OP_CEIL: htp_op = 107;
+pub const HTP_OP_ROUND: htp_op = 108;
+pub const HTP_OP_TRUNC: htp_op = 109;
+pub const HTP_OP_LEAKY_RELU: htp_op = 110;
+pub const HTP_OP_SIN: htp_op = 111;
+pub const HTP_OP_COS: htp_op = 112;
+pub const HTP_OP_SUM: htp_op = 113;
+pub const HTP_OP_MEAN: htp_op = 114;
 pub type htp_op = ::core::ffi::c_uint;
 pub const HTP_STATUS_OK: htp_status = 0;
 pub const HTP_STATUS_BAD_PACKET: htp_status = 1;

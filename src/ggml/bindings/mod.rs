@@ -60,6 +60,11 @@ pub const KNOWN_OPS: &[(ggml_op, &str)] = &[
     (GGML_OP_LOG, "LOG"),
     (GGML_OP_CLAMP, "CLAMP"),
     (GGML_OP_UNARY, "UNARY"),
+    (GGML_OP_LEAKY_RELU, "LEAKY_RELU"),
+    (GGML_OP_SIN, "SIN"),
+    (GGML_OP_COS, "COS"),
+    (GGML_OP_SUM, "SUM"),
+    (GGML_OP_MEAN, "MEAN"),
 ];
 
 /// See [`KNOWN_OPS`].
