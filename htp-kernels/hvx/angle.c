@@ -32,3 +32,18 @@ void hvx_angle_reduce(const float *angle, uint32_t count, int32_t *remainder, ui
         remainder[i] = (int32_t)((int64_t)fraction * HVX_PI_29 >> 32);
     }
 }
+
+struct hvx_angle hvx_angle_of_any(HVX_Vector x) {
+    float angle[HVX_WORDS] __attribute__((aligned(128)));
+    int32_t remainder[HVX_WORDS] __attribute__((aligned(128)));
+    uint32_t flip[HVX_WORDS] __attribute__((aligned(128)));
+    const struct hvx_angle a = hvx_angle_of(hvx_angle_magnitude(x));
+    hvx_store_aligned(angle, x);
+    hvx_store_aligned(remainder, a.remainder);
+    hvx_store_aligned(flip, a.flip);
+    for (uint32_t i = 0; i < HVX_WORDS; i++) {
+        if (!(__builtin_fabsf(angle[i]) <= HVX_ANGLE_LIMIT))
+            hvx_angle_reduce(angle + i, 1, remainder + i, flip + i);
+    }
+    return (struct hvx_angle){hvx_load_aligned(remainder), hvx_load_aligned(flip)};
+}

@@ -64,4 +64,32 @@ HVX_INLINE HVX_Vector hvx_angle_polynomial(const float *terms, HVX_Vector square
     return Q6_Vqf32_vadd_Vqf32Vsf(sum, hvx_splat_f32(terms[0]));
 }
 
+/* ---- the functions of f32, 3e-7 off; angles that are no numbers give NaN ---- */
+
+HVX_INLINE HVX_Vector hvx_angle_magnitude(HVX_Vector x) { return Q6_V_vand_VV(x, hvx_splat_i32(0x7fffffff)); }
+
+/* of every f32: large ones are reduced one by one */
+struct hvx_angle hvx_angle_of_any(HVX_Vector x);
+
+/* r in qf32 */
+HVX_INLINE HVX_Vector hvx_angle_finish(HVX_Vector r, HVX_Vector sign, HVX_Vector angle) {
+    const HVX_VectorPred is_finite = Q6_Q_vcmp_gt_VwVw(hvx_splat_i32(0x7f800000), hvx_angle_magnitude(angle));
+    return Q6_V_vmux_QVV(is_finite, Q6_V_vxor_VV(hvx_qf32_to_f32(r), sign), hvx_splat_i32(0x7fc00000));
+}
+
+HVX_INLINE HVX_Vector hvx_cosine(struct hvx_angle a, HVX_Vector angle) {
+    const HVX_Vector x = hvx_angle_remainder_qf32(a.remainder);
+    return hvx_angle_finish(hvx_angle_polynomial(hvx_cosine_terms, hvx_mul_qf32(x, x)), a.flip, angle);
+}
+
+/* An angle below 1.5 is its own remainder, with all its places: its sine is as near as a part of its value. */
+HVX_INLINE HVX_Vector hvx_sine(struct hvx_angle a, HVX_Vector angle) {
+    const HVX_Vector magnitude = hvx_angle_magnitude(angle);
+    const HVX_Vector reduced = hvx_qf32_to_f32(hvx_angle_remainder_qf32(a.remainder));
+    const HVX_Vector x = Q6_V_vmux_QVV(Q6_Q_vcmp_gt_VwVw(hvx_splat_f32(1.5f), magnitude), magnitude, reduced);
+    const HVX_Vector p = hvx_qf32_to_f32(hvx_angle_polynomial(hvx_sine_terms, hvx_mul_f32_qf32(x, x)));
+    const HVX_Vector sign = Q6_V_vxor_VV(a.flip, Q6_V_vxor_VV(angle, magnitude));
+    return hvx_angle_finish(hvx_mul_f32_qf32(p, x), sign, angle);
+}
+
 #endif

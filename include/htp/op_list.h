@@ -72,7 +72,16 @@
     X(111, SIN, unary)               \
     X(112, COS, unary)               \
     X(113, SUM, reduce)              \
-    X(114, MEAN, reduce)
+    X(114, MEAN, reduce)             \
+    X(115, FILL, pattern)            \
+    X(116, ARANGE, pattern)          \
+    X(117, TRI, pattern)             \
+    X(118, DIAG, pattern)            \
+    X(119, DIAG_MASK_INF, pattern)   \
+    X(120, ROLL, pattern)            \
+    X(121, TIMESTEP_EMBEDDING, pattern) \
+    X(122, ACC, pattern)             \
+    X(123, SET, pattern)
 
 #define HTP_OP_ENUM(number, NAME, family) HTP_OP_##NAME = number,
 enum htp_op { HTP_OP_LIST(HTP_OP_ENUM) };

@@ -75,6 +75,38 @@ struct htp_glu_params {
     float limit;      /* SWIGLU_OAI, SWIGLU_CLAMP: upper bound of a; b stays within -limit .. limit */
 };
 
+/* pattern: FILL */
+struct htp_fill_params {
+    float value;
+};
+
+/* pattern: ARANGE */
+struct htp_arange_params {
+    float start, step;
+};
+
+/* pattern: TRI, DIAG, DIAG_MASK_INF  of row r, elements r + low .. r + high stay */
+struct htp_band_params {
+    int32_t low, high;
+    float outside; /* what the others become */
+};
+
+/* pattern: ROLL */
+struct htp_roll_params {
+    uint32_t by[4]; /* towards the end of each dimension, less than its size */
+};
+
+/* pattern: TIMESTEP_EMBEDDING */
+struct htp_timestep_params {
+    float step; /* log2 of a frequency less that of the next one */
+};
+
+/* pattern: ACC, SET  the region of dst */
+struct htp_put_params {
+    uint32_t nb[3]; /* strides of dimensions 1 to 3, in bytes */
+    uint32_t offset;
+};
+
 /* matmul (MUL_MAT, MUL_MAT_ID) and binary have no arguments */
 
 #endif

@@ -87,6 +87,40 @@ pub struct htp_glu_params {
     pub alpha: f32,
     pub limit: f32,
 }
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_fill_params {
+    pub value: f32,
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_arange_params {
+    pub start: f32,
+    pub step: f32,
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_band_params {
+    pub low: i32,
+    pub high: i32,
+    pub outside: f32,
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_roll_params {
+    pub by: [u32; 4usize],
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_timestep_params {
+    pub step: f32,
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_put_params {
+    pub nb: [u32; 3usize],
+    pub offset: u32,
+}
 pub const HTP_OP_MUL_MAT: htp_op = 1;
 pub const HTP_OP_ADD: htp_op = 2;
 pub const HTP_OP_SUB: htp_op = 3;
@@ -152,6 +186,15 @@ pub const HTP_OP_SIN: htp_op = 111;
 pub const HTP_OP_COS: htp_op = 112;
 pub const HTP_OP_SUM: htp_op = 113;
 pub const HTP_OP_MEAN: htp_op = 114;
+pub const HTP_OP_FILL: htp_op = 115;
+pub const HTP_OP_ARANGE: htp_op = 116;
+pub const HTP_OP_TRI: htp_op = 117;
+pub const HTP_OP_DIAG: htp_op = 118;
+pub const HTP_OP_DIAG_MASK_INF: htp_op = 119;
+pub const HTP_OP_ROLL: htp_op = 120;
+pub const HTP_OP_TIMESTEP_EMBEDDING: htp_op = 121;
+pub const HTP_OP_ACC: htp_op = 122;
+pub const HTP_OP_SET: htp_op = 123;
 pub type htp_op = ::core::ffi::c_uint;
 pub const HTP_STATUS_OK: htp_status = 0;
 pub const HTP_STATUS_BAD_PACKET: htp_status = 1;

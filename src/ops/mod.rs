@@ -14,6 +14,7 @@ mod gather;
 mod glu;
 mod matmul;
 pub mod norm;
+mod pattern;
 mod reduce;
 mod rope;
 mod softmax;
@@ -63,6 +64,7 @@ pub const FAMILIES: &[Family] = &[
     softmax::FAMILY,
     unary::FAMILY,
     glu::FAMILY,
+    pattern::FAMILY,
 ];
 
 /// What every tensor that goes to the DSP has to be.

@@ -17,18 +17,6 @@ struct all {
     float sums[THREADS];
 };
 
-/* Makes one dimension of those that follow each other without a gap. */
-static void merge_rows(struct htp_view *v) {
-    for (uint32_t d = 1; d < HTP_MAX_DIMS; d++) {
-        if (v->ne[d] == 1)
-            continue;
-        if (v->nb[d] != (uint64_t)v->ne[0] * v->nb[0] || (uint64_t)v->ne[0] * v->ne[d] > INT32_MAX)
-            return;
-        v->ne[0] *= v->ne[d];
-        v->ne[d] = 1;
-    }
-}
-
 static HVX_Vector sum_part(const struct htp_view *v, const uint8_t *row, uint32_t count) {
     const HVX_Vector zero = hvx_zero();
     if (v->nb[0] == 4)
@@ -78,7 +66,7 @@ uint32_t reduce_sum_all(struct htp_exec *exec) {
     const uint64_t bytes = (uint64_t)htp_rows(src) * src->ne[0] * 4;
     float sum = 0;
     if (bytes > 0) {
-        merge_rows(&t.src);
+        htp_merge_rows(&t.src);
         const uint32_t rows = htp_rows(&t.src);
         t.parts = htp_div_up(t.src.ne[0], PART);
         if ((uint64_t)rows * t.parts > UINT32_MAX) /* rows enough */

@@ -6,50 +6,14 @@
 #include "ops/unary/functions.h"
 #include "ops/unary/unary.h"
 
-/* r in qf32. Angles that are no numbers give NaN. */
-HVX_INLINE HVX_Vector finish(HVX_Vector r, HVX_Vector sign, HVX_Vector angle) {
-    const HVX_VectorPred is_finite = Q6_Q_vcmp_gt_VwVw(hvx_splat_i32(UNARY_INFINITY), absolute(angle));
-    return Q6_V_vmux_QVV(is_finite, Q6_V_vxor_VV(hvx_qf32_to_f32(r), sign), hvx_splat_i32(UNARY_NAN));
-}
-
-HVX_INLINE HVX_Vector cosine(struct hvx_angle a, HVX_Vector angle) {
-    const HVX_Vector x = hvx_angle_remainder_qf32(a.remainder);
-    return finish(hvx_angle_polynomial(hvx_cosine_terms, hvx_mul_qf32(x, x)), a.flip, angle);
-}
-
-/* An angle below 1.5 is its own remainder, with all its places. */
-HVX_INLINE HVX_Vector sine(struct hvx_angle a, HVX_Vector angle) {
-    const HVX_Vector magnitude = absolute(angle);
-    const HVX_Vector reduced = hvx_qf32_to_f32(hvx_angle_remainder_qf32(a.remainder));
-    const HVX_Vector x = Q6_V_vmux_QVV(Q6_Q_vcmp_gt_VwVw(hvx_splat_f32(1.5f), magnitude), magnitude, reduced);
-    const HVX_Vector p = hvx_qf32_to_f32(hvx_angle_polynomial(hvx_sine_terms, hvx_mul_f32_qf32(x, x)));
-    return finish(hvx_mul_f32_qf32(p, x), Q6_V_vxor_VV(a.flip, Q6_V_vxor_VV(angle, magnitude)), angle);
-}
-
-UNARY_EACH(small_sin, 2, 2, sine(hvx_angle_of(absolute(x)), x))
-UNARY_EACH(small_cos, 2, 2, cosine(hvx_angle_of(absolute(x)), x))
-
-/* The angles of a vector, the large ones done again on the scalar unit. */
-static struct hvx_angle any_angle(HVX_Vector x) {
-    float angle[HVX_WORDS] __attribute__((aligned(128)));
-    int32_t remainder[HVX_WORDS] __attribute__((aligned(128)));
-    uint32_t flip[HVX_WORDS] __attribute__((aligned(128)));
-    const struct hvx_angle a = hvx_angle_of(absolute(x));
-    hvx_store_aligned(angle, x);
-    hvx_store_aligned(remainder, a.remainder);
-    hvx_store_aligned(flip, a.flip);
-    for (uint32_t i = 0; i < HVX_WORDS; i++) {
-        if (!(__builtin_fabsf(angle[i]) <= HVX_ANGLE_LIMIT))
-            hvx_angle_reduce(angle + i, 1, remainder + i, flip + i);
-    }
-    return (struct hvx_angle){hvx_load_aligned(remainder), hvx_load_aligned(flip)};
-}
+UNARY_EACH(small_sin, 2, 2, hvx_sine(hvx_angle_of(absolute(x)), x))
+UNARY_EACH(small_cos, 2, 2, hvx_cosine(hvx_angle_of(absolute(x)), x))
 
 static HVX_NOINLINE void run_any(bool is_sine, const HVX_Vector *a, HVX_Vector *dst, uint32_t pairs) {
     for (uint32_t i = 0; i < 2 * pairs; i++) {
         const HVX_Vector x = a[i];
-        const struct hvx_angle angle = any_angle(x);
-        dst[i] = is_sine ? sine(angle, x) : cosine(angle, x);
+        const struct hvx_angle angle = hvx_angle_of_any(x);
+        dst[i] = is_sine ? hvx_sine(angle, x) : hvx_cosine(angle, x);
     }
 }
 
