@@ -1,6 +1,8 @@
 /*
  * ACC, SET: dst is src0, but in a region of it src1 is added, or stands in its place. The region has the shape of src1,
  * strides and an offset of its own. f32, SET also i32. dst and src0 lie side by side; they may be the same.
+ *
+ * Regions begin anywhere, so loads and stores are for any address: a packet each, where aligned ones would share one.
  */
 #include "ops/pattern/pattern.h"
 
