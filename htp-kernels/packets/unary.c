@@ -10,7 +10,7 @@ uint32_t htp_unary(struct htp_exec *exec);
 static void unary(const char *name, uint32_t op, uint32_t type, uint32_t length, uint32_t rows) {
     const struct htp_view src = packets_tensor(type, length, rows), dst = packets_tensor(type, length, rows);
     int32_t params[HTP_MAX_PARAMS] = {0};
-    const struct htp_unary_params unary = {{0.5f, 0.0f}};
+    const struct htp_unary_params unary = {{0.5f, 0.0f, 0.5f, -1e-6f}};
     __builtin_memcpy(params, &unary, sizeof(unary));
     struct htp_exec exec;
     packets_exec(&exec, op, params, &src, NULL, &dst);
@@ -39,4 +39,17 @@ void packets_unary(void) {
     unary("log", HTP_OP_LOG, HTP_TYPE_F32, 2048, ROWS);
     unary("scale", HTP_OP_SCALE, HTP_TYPE_F32, 2048, LONG);
     unary("gelu", HTP_OP_GELU, HTP_TYPE_F32, 2048, LONG);
+    unary("sgn", HTP_OP_SGN, HTP_TYPE_F32, 2048, ROWS);
+    unary("elu", HTP_OP_ELU, HTP_TYPE_F32, 2048, ROWS);
+    unary("hardswish", HTP_OP_HARDSWISH, HTP_TYPE_F32, 2048, ROWS);
+    unary("hardsigmoid", HTP_OP_HARDSIGMOID, HTP_TYPE_F32, 2048, ROWS);
+    unary("expm1", HTP_OP_EXPM1, HTP_TYPE_F32, 2048, ROWS);
+    unary("xielu", HTP_OP_XIELU, HTP_TYPE_F32, 2048, ROWS);
+    unary("floor", HTP_OP_FLOOR, HTP_TYPE_F32, 2048, ROWS);
+    unary("ceil", HTP_OP_CEIL, HTP_TYPE_F32, 2048, ROWS);
+    unary("round", HTP_OP_ROUND, HTP_TYPE_F32, 2048, ROWS);
+    unary("trunc", HTP_OP_TRUNC, HTP_TYPE_F32, 2048, ROWS);
+    unary("leaky_relu", HTP_OP_LEAKY_RELU, HTP_TYPE_F32, 2048, ROWS);
+    unary("sin", HTP_OP_SIN, HTP_TYPE_F32, 2048, ROWS);
+    unary("cos", HTP_OP_COS, HTP_TYPE_F32, 2048, ROWS);
 }

@@ -68,6 +68,18 @@ static inline struct htp_run htp_run_repeated(const struct htp_view *v, const st
     return run;
 }
 
+/* Makes rows that follow each other without a gap one, for ops that treat all elements alike. */
+static inline void htp_merge_rows(struct htp_view *v) {
+    for (uint32_t d = 1; d < HTP_MAX_DIMS; d++) {
+        if (v->ne[d] == 1)
+            continue;
+        if (v->nb[d] != (uint64_t)v->ne[0] * v->nb[0] || (uint64_t)v->ne[0] * v->ne[d] > INT32_MAX)
+            return;
+        v->ne[0] *= v->ne[d];
+        v->ne[d] = 1;
+    }
+}
+
 /* Whether every row starts at a multiple of 128 bytes. */
 static inline bool htp_rows_aligned(const struct htp_view *t) {
     uintptr_t bits = (uintptr_t)t->data;

@@ -58,10 +58,34 @@
     X(71, TOP_K, sort)               \
     X(75, SSM_CONV, conv)            \
     X(80, MUL_MAT_ID, matmul)        \
+    X(100, SGN, unary) \
+    X(101, ELU, unary) \
+    X(102, HARDSWISH, unary) \
+    X(103, HARDSIGMOID, unary) \
+    X(104, EXPM1, unary) \
+    X(105, XIELU, unary) \
+    X(106, FLOOR, unary) \
+    X(107, CEIL, unary) \
+    X(108, ROUND, unary) \
+    X(109, TRUNC, unary) \
+    X(110, LEAKY_RELU, unary) \
+    X(111, SIN, unary) \
+    X(112, COS, unary) \
+    X(113, SUM, reduce) \
+    X(114, MEAN, reduce) \
+    X(115, FILL, pattern) \
+    X(116, ARANGE, pattern) \
+    X(117, TRI, pattern) \
+    X(118, DIAG, pattern) \
+    X(119, DIAG_MASK_INF, pattern) \
+    X(120, ROLL, pattern) \
+    X(121, TIMESTEP_EMBEDDING, pattern) \
+    X(122, ACC, pattern) \
+    X(123, SET, pattern) \
     X(130, GATED_DELTA_NET, recurrent) \
-    X(131, SSM_SCAN, recurrent)      \
-    X(132, RWKV_WKV6, recurrent)     \
-    X(133, RWKV_WKV7, recurrent)     \
+    X(131, SSM_SCAN, recurrent) \
+    X(132, RWKV_WKV6, recurrent) \
+    X(133, RWKV_WKV7, recurrent) \
     X(134, GATED_LINEAR_ATTN, recurrent) \
     X(135, SOLVE_TRI, solve)
 

@@ -63,7 +63,9 @@ struct htp_softmax_params {
 
 /* unary: the other ops of the family have no arguments */
 struct htp_unary_params {
-    float args[2]; /* SCALE: factor, what is added; CLAMP: least, greatest */
+    /* SCALE: factor, what is added; CLAMP: least, greatest; LEAKY_RELU: slope below 0;
+       XIELU: alpha_n, alpha_p, beta, eps, as ggml has them after its softplus */
+    float args[4];
 };
 
 /* glu: dst = f(a) * b  a is src0 and b is src1, or they are the halves of the rows of src0 */
@@ -85,6 +87,38 @@ struct htp_recurrent_params {
     uint32_t snapshots; /* GATED_DELTA_NET, SSM_SCAN: states that dst has room for, the last one first;
                          1 for the other ops */
     float scale;        /* GATED_DELTA_NET, GATED_LINEAR_ATTN: of the results */
+};
+
+/* pattern: FILL */
+struct htp_fill_params {
+    float value;
+};
+
+/* pattern: ARANGE */
+struct htp_arange_params {
+    float start, step;
+};
+
+/* pattern: TRI, DIAG, DIAG_MASK_INF  of row r, elements r + low .. r + high stay */
+struct htp_band_params {
+    int32_t low, high;
+    float outside; /* what the others become */
+};
+
+/* pattern: ROLL */
+struct htp_roll_params {
+    uint32_t by[4]; /* towards the end of each dimension, less than its size */
+};
+
+/* pattern: TIMESTEP_EMBEDDING */
+struct htp_timestep_params {
+    float step; /* log2 of a frequency less that of the next one */
+};
+
+/* pattern: ACC, SET  the region of dst */
+struct htp_put_params {
+    uint32_t nb[3]; /* strides of dimensions 1 to 3, in bytes */
+    uint32_t offset;
 };
 
 /* matmul (MUL_MAT, MUL_MAT_ID), binary and solve have no arguments */

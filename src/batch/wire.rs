@@ -78,7 +78,7 @@ pub struct htp_softmax_params {
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
 pub struct htp_unary_params {
-    pub args: [f32; 2usize],
+    pub args: [f32; 4usize],
 }
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]

@@ -14,6 +14,7 @@ mod gather;
 mod glu;
 mod matmul;
 pub mod norm;
+mod pattern;
 mod recurrent;
 mod reduce;
 mod rope;
@@ -67,6 +68,7 @@ pub const FAMILIES: &[Family] = &[
     softmax::FAMILY,
     unary::FAMILY,
     glu::FAMILY,
+    pattern::FAMILY,
 ];
 
 /// What every tensor that goes to the DSP has to be.

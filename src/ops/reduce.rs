@@ -1,6 +1,6 @@
-//! Rows that become a number or running sums: SUM_ROWS, ARGMAX and CUMSUM.
+//! Rows that become a number or running sums: SUM_ROWS, MEAN, ARGMAX and CUMSUM; SUM of all.
 
-use super::claim::{rule, source, Claim, SAME, SAME_SHAPE};
+use super::claim::{rule, source, Claim, SAME, SAME_SHAPE, SOURCE_ROWS};
 use super::Family;
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
@@ -14,6 +14,8 @@ pub const FAMILY: Family =
 fn select(node: Tensor) -> Option<wire::htp_op> {
     match node.op() {
         ggml::GGML_OP_SUM_ROWS => Some(wire::HTP_OP_SUM_ROWS),
+        ggml::GGML_OP_MEAN => Some(wire::HTP_OP_MEAN),
+        ggml::GGML_OP_SUM => Some(wire::HTP_OP_SUM),
         ggml::GGML_OP_ARGMAX => Some(wire::HTP_OP_ARGMAX),
         ggml::GGML_OP_CUMSUM => Some(wire::HTP_OP_CUMSUM),
         _ => None,
@@ -23,12 +25,19 @@ fn select(node: Tensor) -> Option<wire::htp_op> {
 /// See [`Claim`].
 const CLAIMS: &[Claim] = &[
     Claim {
-        ops: &[wire::HTP_OP_SUM_ROWS],
+        ops: &[wire::HTP_OP_SUM_ROWS, wire::HTP_OP_MEAN],
         sources: &[source("rows")],
         types: &[&[&[F32], SAME]],
         rules: &[rule!("the result has the shape of the source but one element a row", |node| {
             Some(node.ne()[0] == 1 && node.ne()[1..] == node.src(0)?.ne()[1..])
         })],
+    },
+    Claim {
+        ops: &[wire::HTP_OP_SUM],
+        sources: &[source("elements")],
+        types: &[&[&[F32], SAME]],
+        // ggml's code for the CPU reads rows as if they did, so there is nothing to agree with when they do not.
+        rules: &[SOURCE_ROWS, rule!("the result has one element", |node| Some(node.ne() == [1; 4]))],
     },
     Claim {
         ops: &[wire::HTP_OP_ARGMAX],
@@ -54,12 +63,15 @@ mod tests {
         let mut x = tensor(F32, [8, 3, 2, 1]);
         let mut matrix = tensor(F32, [8, 3, 1, 1]);
         let sums = node(GGML_OP_SUM_ROWS, F32, [1, 3, 2, 1], &mut [&mut x]);
+        let means = node(GGML_OP_MEAN, F32, [1, 3, 2, 1], &mut [&mut x]);
+        let sum = node(GGML_OP_SUM, F32, [1, 1, 1, 1], &mut [&mut x]);
         let running = node(GGML_OP_CUMSUM, F32, [8, 3, 2, 1], &mut [&mut x]);
         let largest = node(GGML_OP_ARGMAX, I32, [3, 1, 1, 1], &mut [&mut matrix]);
-        assert!([&sums, &running, &largest].iter().all(|t| supports(view(t)).is_ok()));
+        assert!([&sums, &means, &sum, &running, &largest].iter().all(|t| supports(view(t)).is_ok()));
         let cube = node(GGML_OP_ARGMAX, I32, [3, 1, 1, 1], &mut [&mut x]);
         let float = node(GGML_OP_ARGMAX, F32, [3, 1, 1, 1], &mut [&mut matrix]);
         let whole = node(GGML_OP_SUM_ROWS, F32, [8, 3, 2, 1], &mut [&mut x]);
-        assert!([&cube, &float, &whole].iter().all(|t| supports(view(t)).is_err()));
+        let many = node(GGML_OP_SUM, F32, [1, 3, 1, 1], &mut [&mut x]);
+        assert!([&cube, &float, &whole, &many].iter().all(|t| supports(view(t)).is_err()));
     }
 }

@@ -1,4 +1,4 @@
-//! Element-wise ops of one tensor: SCALE, SQR, SQRT, LOG, CLAMP and kinds of ggml's UNARY.
+//! Element-wise ops of one tensor: SCALE, SQR, SQRT, LOG, CLAMP, LEAKY_RELU, SIN, COS and kinds of ggml's UNARY.
 
 use super::claim::{source, Claim, SAME, SAME_SHAPE};
 use super::{Family, Params};
@@ -17,6 +17,9 @@ fn select(node: Tensor) -> Option<wire::htp_op> {
         ggml::GGML_OP_SQRT => Some(wire::HTP_OP_SQRT),
         ggml::GGML_OP_LOG => Some(wire::HTP_OP_LOG),
         ggml::GGML_OP_CLAMP => Some(wire::HTP_OP_CLAMP),
+        ggml::GGML_OP_LEAKY_RELU => Some(wire::HTP_OP_LEAKY_RELU),
+        ggml::GGML_OP_SIN => Some(wire::HTP_OP_SIN),
+        ggml::GGML_OP_COS => Some(wire::HTP_OP_COS),
         ggml::GGML_OP_UNARY => kind(node),
         _ => None,
     }
@@ -37,6 +40,16 @@ fn kind(node: Tensor) -> Option<wire::htp_op> {
         ggml::GGML_UNARY_OP_SILU => Some(wire::HTP_OP_SILU),
         ggml::GGML_UNARY_OP_EXP => Some(wire::HTP_OP_EXP),
         ggml::GGML_UNARY_OP_SOFTPLUS => Some(wire::HTP_OP_SOFTPLUS),
+        ggml::GGML_UNARY_OP_SGN => Some(wire::HTP_OP_SGN),
+        ggml::GGML_UNARY_OP_ELU => Some(wire::HTP_OP_ELU),
+        ggml::GGML_UNARY_OP_HARDSWISH => Some(wire::HTP_OP_HARDSWISH),
+        ggml::GGML_UNARY_OP_HARDSIGMOID => Some(wire::HTP_OP_HARDSIGMOID),
+        ggml::GGML_UNARY_OP_EXPM1 => Some(wire::HTP_OP_EXPM1),
+        ggml::GGML_UNARY_OP_XIELU => Some(wire::HTP_OP_XIELU),
+        ggml::GGML_UNARY_OP_FLOOR => Some(wire::HTP_OP_FLOOR),
+        ggml::GGML_UNARY_OP_CEIL => Some(wire::HTP_OP_CEIL),
+        ggml::GGML_UNARY_OP_ROUND => Some(wire::HTP_OP_ROUND),
+        ggml::GGML_UNARY_OP_TRUNC => Some(wire::HTP_OP_TRUNC),
         _ => None,
     }
 }
@@ -61,18 +74,35 @@ const CLAIMS: &[Claim] = &[Claim {
         wire::HTP_OP_SILU,
         wire::HTP_OP_EXP,
         wire::HTP_OP_SOFTPLUS,
+        wire::HTP_OP_SGN,
+        wire::HTP_OP_ELU,
+        wire::HTP_OP_HARDSWISH,
+        wire::HTP_OP_HARDSIGMOID,
+        wire::HTP_OP_EXPM1,
+        wire::HTP_OP_XIELU,
+        wire::HTP_OP_FLOOR,
+        wire::HTP_OP_CEIL,
+        wire::HTP_OP_ROUND,
+        wire::HTP_OP_TRUNC,
+        wire::HTP_OP_LEAKY_RELU,
+        wire::HTP_OP_SIN,
+        wire::HTP_OP_COS,
     ],
     sources: &[source("elements")],
     types: &[&[&[F32, F16, BF16], SAME]],
     rules: &[SAME_SHAPE],
 }];
 
-/// `htp_unary_params`: SCALE and CLAMP have two floats, in ggml's order.
+/// `htp_unary_params`: floats in ggml's order, which are behind the kind when the op is UNARY.
 fn params(node: Tensor) -> Params {
+    let used = match node.op() {
+        ggml::GGML_OP_SCALE | ggml::GGML_OP_CLAMP => 0..2,
+        ggml::GGML_OP_LEAKY_RELU => 0..1,
+        ggml::GGML_OP_UNARY if kind(node) == Some(wire::HTP_OP_XIELU) => 1..5,
+        _ => 0..0,
+    };
     let mut params = Params::default();
-    if matches!(node.op(), ggml::GGML_OP_SCALE | ggml::GGML_OP_CLAMP) {
-        params[..2].copy_from_slice(&node.params()[..2]);
-    }
+    params[..used.len()].copy_from_slice(&node.params()[used]);
     params
 }
 
@@ -109,8 +139,12 @@ mod tests {
         unary.op_params[0] = GGML_UNARY_OP_SILU as i32;
         assert_eq!(select(view(&unary)), Some(wire::HTP_OP_SILU));
         assert_eq!(params(view(&unary)), [0; 16]);
-        unary.op_params[0] = GGML_UNARY_OP_XIELU as i32;
-        assert_eq!(select(view(&unary)), None);
+        unary.op_params[..5].copy_from_slice(&[GGML_UNARY_OP_XIELU as i32, 3, 4, 5, 6]);
+        assert_eq!(select(view(&unary)), Some(wire::HTP_OP_XIELU));
+        assert_eq!(params(view(&unary))[..5], [3, 4, 5, 6, 0]);
+        let mut leaky = node(GGML_OP_LEAKY_RELU, F32, [5, 1, 1, 1], &mut [&mut x]);
+        leaky.op_params[..2].copy_from_slice(&[7, 9]);
+        assert_eq!(params(view(&leaky))[..2], [7, 0]);
         unary.op_params[0] = -1;
         assert_eq!(select(view(&unary)), None);
         let mut scale = node(GGML_OP_SCALE, F32, [5, 1, 1, 1], &mut [&mut x]);

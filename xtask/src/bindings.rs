@@ -91,6 +91,7 @@ mod generate {
                     "ggml_unary_op",
                     "ggml_glu_op",
                     "ggml_sort_order",
+                    "ggml_tri_type",
                     "ggml_status",
                     "ggml_log_level",
                     "ggml_backend_buffer_usage",

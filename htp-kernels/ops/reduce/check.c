@@ -1,4 +1,4 @@
-/* SUM_ROWS, ARGMAX and CUMSUM against plain loops. */
+/* SUM, SUM_ROWS, MEAN, ARGMAX and CUMSUM against plain loops. */
 #include "check/check.h"
 
 #include <math.h>
@@ -62,7 +62,7 @@ static void make(struct check_tensor *t, uint32_t type, const uint32_t *ne, uint
     check_make(t, type, HTP_LAYOUT_ROWS, ne, nb, offset);
 }
 
-/* SUM_ROWS and CUMSUM: the largest error as a part of the sum of the row's magnitudes */
+/* SUM_ROWS, MEAN and CUMSUM: the largest error as a part of the sum of the row's magnitudes */
 static double sums_error(uint32_t op, const struct check_tensor *src, const double *values,
                          const struct htp_view *dst) {
     const uint32_t length = src->view.ne[0], *ne = src->view.ne;
@@ -72,10 +72,11 @@ static double sums_error(uint32_t op, const struct check_tensor *src, const doub
         for (uint32_t i = 0; i < length; i++) {
             sum += values[(size_t)r * length + i];
             magnitude += fabs(values[(size_t)r * length + i]);
-            if (op == HTP_OP_SUM_ROWS && i + 1 < length)
+            if (op != HTP_OP_CUMSUM && i + 1 < length)
                 continue;
-            const uint32_t at = op == HTP_OP_SUM_ROWS ? 0 : i;
-            const double d = check_get(dst, at, r % ne[1], r / ne[1] % ne[2], r / ne[1] / ne[2]) - sum;
+            const uint32_t at = op == HTP_OP_CUMSUM ? i : 0;
+            const double factor = op == HTP_OP_MEAN ? length : 1;
+            const double d = check_get(dst, at, r % ne[1], r / ne[1] % ne[2], r / ne[1] / ne[2]) * factor - sum;
             worst = fmax(worst, fabs(d) / magnitude);
             worst = isnan(d) ? 1 : worst;
         }
@@ -100,7 +101,7 @@ static void run_shape(struct check *c, uint32_t op, const struct shape *s) {
     if (op == HTP_OP_ARGMAX)
         ne[2] = ne[3] = 1;
     make(&src, HTP_TYPE_F32, ne, s->step, s->gap, s->offset);
-    const uint32_t dst_ne[4] = {op == HTP_OP_ARGMAX ? ne[1] : op == HTP_OP_SUM_ROWS ? 1 : ne[0],
+    const uint32_t dst_ne[4] = {op == HTP_OP_ARGMAX ? ne[1] : op == HTP_OP_CUMSUM ? ne[0] : 1,
                                 op == HTP_OP_ARGMAX ? 1 : ne[1], ne[2], ne[3]};
     make(&dst, op == HTP_OP_ARGMAX ? HTP_TYPE_I32 : HTP_TYPE_F32, dst_ne, s->dst_step, s->gap / 2 / 4 * 4, s->offset);
     fill(&src, s);
@@ -189,6 +190,18 @@ static void refuses(struct check *c) {
     check_true(c, check_run_op(&run, htp_reduce) == HTP_STATUS_BAD_OP, "a sum as long as its row");
     run.exec.dst = &h.view;
     check_true(c, check_run_op(&run, htp_reduce) == HTP_STATUS_UNSUPPORTED, "i32 sums");
+    run.exec.op = HTP_OP_SUM;
+    check_true(c, check_run_op(&run, htp_reduce) == HTP_STATUS_UNSUPPORTED, "i32 sum of all");
+    run.exec.dst = &b.view;
+    check_true(c, check_run_op(&run, htp_reduce) == HTP_STATUS_BAD_OP, "more than one sum of all");
+    struct htp_view empty = a.view, word = b.view;
+    empty.ne[1] = 0;
+    word.ne[1] = word.ne[2] = 1;
+    run.exec.src[0] = &empty;
+    run.exec.dst = &word;
+    check_true(c, check_run_op(&run, htp_reduce) == HTP_STATUS_OK && check_get(&word, 0, 0, 0, 0) == 0, "sum of nothing");
+    run.exec.src[0] = &a.view;
+    run.exec.dst = &h.view;
     run.exec.op = HTP_OP_ARGMAX;
     check_true(c, check_run_op(&run, htp_reduce) == HTP_STATUS_BAD_OP, "argmax of three dimensions");
     run.exec.dst = &b.view;
@@ -203,9 +216,64 @@ static void refuses(struct check *c) {
     check_free(&h);
 }
 
+/* SUM: everything, whatever the strides */
+static void run_sum(struct check *c, const struct shape *s) {
+    struct check_tensor src, dst;
+    const uint32_t one[4] = {1, 1, 1, 1};
+    make(&src, HTP_TYPE_F32, s->ne, s->step, s->gap, s->offset);
+    check_make(&dst, HTP_TYPE_F32, HTP_LAYOUT_ROWS, one, NULL, s->offset);
+    fill(&src, s);
+    check_remember(&src);
+    check_remember(&dst);
+    struct check_run run;
+    check_run_init(&run, HTP_OP_SUM, 1 + check_below(4), 4096);
+    run.exec.n_src = 1;
+    run.exec.src[0] = &src.view;
+    run.exec.dst = &dst.view;
+    const uint32_t status = check_run_op(&run, htp_reduce);
+    double sum = 0, magnitude = 1e-30;
+    for (uint32_t r = 0; r < htp_rows(&src.view); r++) {
+        for (uint32_t i = 0; i < s->ne[0]; i++) {
+            sum += source(&src, i, r);
+            magnitude += fabs(source(&src, i, r));
+        }
+    }
+    const double error = status == HTP_STATUS_OK ? fabs(check_get(&dst.view, 0, 0, 0, 0) - sum) / magnitude : 1;
+    check_case(c, error, 1e-6, "sum of [%u,%u,%u,%u] step %u gap %u offset %u", (unsigned)s->ne[0], (unsigned)s->ne[1],
+               (unsigned)s->ne[2], (unsigned)s->ne[3], (unsigned)s->step, (unsigned)s->gap, (unsigned)s->offset);
+    check_true(c, check_unchanged(&dst, false) && check_unchanged(&src, true), "sum of [%u,...] wrote beside its output",
+               (unsigned)s->ne[0]);
+    check_run_free(&run);
+    check_free(&src);
+    check_free(&dst);
+}
+
+static void sums(struct check *c, const uint32_t *lengths, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t form = 0; form < 4; form++) {
+            const struct shape s = {
+                .ne = {lengths[i], 1 + check_below(7), 1 + check_below(3), 1 + check_below(2)},
+                .step = form == 3 ? 12 : 4,
+                .gap = form == 2 ? 4 * check_below(40) : 0,
+                .offset = form == 0 ? 0 : 4 * check_below(32),
+            };
+            run_sum(c, &s);
+        }
+    }
+    static const struct shape large[] = {
+        {.ne = {100000, 1, 1, 1}, .step = 4},
+        {.ne = {40000, 3, 1, 1}, .step = 4, .gap = 12},
+        {.ne = {7, 3000, 2, 1}, .step = 4, .gap = 4},
+    };
+    for (uint32_t i = 0; i < 3; i++)
+        run_sum(c, &large[i]);
+}
+
 void check_reduce(struct check *c) {
     static const uint32_t lengths[] = {1, 2, 10, 31, 32, 33, 64, 127, 128, 129, 255, 256, 300, 576, 1000, 2048, 5438};
-    for (uint32_t op = HTP_OP_SUM_ROWS; op <= HTP_OP_CUMSUM; op++) {
+    static const uint32_t ops[] = {HTP_OP_SUM_ROWS, HTP_OP_ARGMAX, HTP_OP_CUMSUM, HTP_OP_MEAN};
+    for (uint32_t k = 0; k < sizeof(ops) / sizeof(ops[0]); k++) {
+        const uint32_t op = ops[k];
         for (uint32_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
             for (uint32_t form = 0; form < 6; form++) {
                 const struct shape s = {
@@ -229,9 +297,10 @@ void check_reduce(struct check *c) {
             {.ne = {5001, 37, 1, 1}, .step = 4, .dst_step = 4, .special = op == HTP_OP_ARGMAX ? 3 : 0,
              .streams = true},
         };
-        for (uint32_t k = 0; k < 3; k++)
-            run_shape(c, op, &streams[k]);
+        for (uint32_t i = 0; i < 3; i++)
+            run_shape(c, op, &streams[i]);
     }
+    sums(c, lengths, sizeof(lengths) / sizeof(lengths[0]));
     sums_of_specials(c);
     refuses(c);
 }

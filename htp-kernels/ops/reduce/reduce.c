@@ -1,5 +1,6 @@
 /*
- * SUM_ROWS: dst[0, r] = sum of row r, f32. ARGMAX: dst[r] = index of the largest element of row r, i32 (argmax.c).
+ * SUM_ROWS: dst[0, r] = sum of row r, f32; MEAN: the same divided by its length. SUM: dst[0] = sum of all (sum_all.c).
+ * ARGMAX: dst[r] = index of the largest element of row r, i32 (argmax.c).
  * CUMSUM: dst[i, r] = sum of the elements 0 .. i of row r, f32 (cumsum.c); dst may be src.
  *
  * Rows of any length, alignment and stride. Sums are f32, in an order that depends on the length of the row.
@@ -17,14 +18,28 @@ static void sum_aligned_row(const struct reduce *t, const uint8_t *src, uint8_t 
     reduce_store_word(dst, hvx_sum_qf32(hvx_sum_row(HVX_SUM_VALUES, true, src, t->length, hvx_zero())));
 }
 
-static void sum_row(const struct reduce *t, const uint8_t *src, uint8_t *dst) {
+/* 1 / length: a quotient of one element a row would cost as much as a long row */
+static void mean_aligned_row(const struct reduce *t, const uint8_t *src, uint8_t *dst) {
+    const HVX_Vector sum = hvx_sum_qf32(hvx_sum_row(HVX_SUM_VALUES, true, src, t->length, hvx_zero()));
+    reduce_store_word(dst, hvx_mul_f32(sum, hvx_splat_f32(t->inverse)));
+}
+
+static HVX_Vector sum_of_row(const struct reduce *t, const uint8_t *src) {
     const HVX_Vector zero = hvx_zero();
     HVX_Vector sum = zero;
     for (uint32_t i = 0, count; i < t->length; i += count) {
         count = htp_min_u32(t->length - i, HVX_WORDS);
         sum = hvx_sum_up(HVX_SUM_VALUES, sum, reduce_fetch(t->src, src, i, count), zero);
     }
-    reduce_store_word(dst, hvx_sum_qf32(sum));
+    return hvx_sum_qf32(sum);
+}
+
+static void sum_row(const struct reduce *t, const uint8_t *src, uint8_t *dst) {
+    reduce_store_word(dst, sum_of_row(t, src));
+}
+
+static void mean_row(const struct reduce *t, const uint8_t *src, uint8_t *dst) {
+    reduce_store_word(dst, hvx_mul_f32(sum_of_row(t, src), hvx_splat_f32(t->inverse)));
 }
 
 /* aligned: rows are handed over at vector boundaries */
@@ -33,7 +48,10 @@ static reduce_row_fn *choose_row(uint32_t op, const struct htp_view *src, bool a
         return reduce_argmax_row;
     if (op == HTP_OP_CUMSUM)
         return reduce_cumsum_row;
-    return src->nb[0] == 4 && aligned ? sum_aligned_row : sum_row;
+    const bool in_vectors = src->nb[0] == 4 && aligned;
+    if (op == HTP_OP_MEAN)
+        return in_vectors ? mean_aligned_row : mean_row;
+    return in_vectors ? sum_aligned_row : sum_row;
 }
 
 struct work {
@@ -118,10 +136,12 @@ uint32_t htp_reduce(struct htp_exec *exec) {
     if (exec->n_src < 1 || exec->src[0] == NULL || exec->dst == NULL)
         return htp_fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
     const uint32_t op = exec->op;
-    if (op != HTP_OP_SUM_ROWS && op != HTP_OP_ARGMAX && op != HTP_OP_CUMSUM)
+    if (op != HTP_OP_SUM_ROWS && op != HTP_OP_ARGMAX && op != HTP_OP_CUMSUM && op != HTP_OP_SUM && op != HTP_OP_MEAN)
         return htp_fail(exec, HTP_STATUS_UNSUPPORTED, op);
     const struct htp_view *const src = exec->src[0], *const dst = exec->dst;
     const bool argmax = op == HTP_OP_ARGMAX;
+    if (op == HTP_OP_SUM)
+        return reduce_sum_all(exec);
     if (src->type != HTP_TYPE_F32 || src->layout != HTP_LAYOUT_ROWS)
         return htp_fail(exec, HTP_STATUS_UNSUPPORTED, 0);
     if (dst->type != (argmax ? HTP_TYPE_I32 : HTP_TYPE_F32) || dst->layout != HTP_LAYOUT_ROWS)
@@ -130,7 +150,7 @@ uint32_t htp_reduce(struct htp_exec *exec) {
         uint32_t expected = src->ne[i];
         if (argmax) /* of a matrix */
             expected = i == 0 ? src->ne[1] : 1;
-        else if (op == HTP_OP_SUM_ROWS && i == 0)
+        else if (op != HTP_OP_CUMSUM && i == 0)
             expected = 1;
         if (dst->ne[i] != expected || (argmax && i > 1 && src->ne[i] != 1))
             return htp_fail(exec, HTP_STATUS_BAD_OP, 16 + i);
@@ -139,6 +159,7 @@ uint32_t htp_reduce(struct htp_exec *exec) {
     if (rows == 0 || (op == HTP_OP_CUMSUM && src->ne[0] == 0))
         return HTP_STATUS_OK;
     struct work w = {.rows = {.src = src, .dst = dst, .length = src->ne[0]}, .dst_dim = argmax ? 0 : 1};
+    w.rows.inverse = 1.0f / (float)src->ne[0]; /* of no elements: 0 * infinity is NaN, as 0 / 0 is */
     const uint64_t bytes = (uint64_t)rows * src->ne[0] * 4, worth = bytes / THREAD_BYTES + 1;
     uint32_t n = htp_min_u32(exec->n_threads, rows);
     n = worth < n ? (uint32_t)worth : n;

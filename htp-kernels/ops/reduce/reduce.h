@@ -8,11 +8,14 @@
 struct reduce {
     const struct htp_view *src, *dst;
     uint32_t length; /* of a row */
+    float inverse;   /* MEAN: 1 / length */
 };
 
-/* One row: dst is its place in the result (SUM_ROWS, ARGMAX: one word). */
+/* One row: dst is its place in the result (SUM_ROWS, MEAN, ARGMAX: one word). */
 typedef void reduce_row_fn(const struct reduce *t, const uint8_t *src, uint8_t *dst);
 reduce_row_fn reduce_argmax_row, reduce_cumsum_row;
+
+uint32_t reduce_sum_all(struct htp_exec *exec); /* SUM, whole op */
 
 /* `count` (1..32) elements of a row from element i on; zeros behind them */
 HVX_INLINE HVX_Vector reduce_fetch(const struct htp_view *v, const uint8_t *row, uint32_t i, uint32_t count) {

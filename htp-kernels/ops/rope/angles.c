@@ -3,10 +3,9 @@
  * At position 100000 the last place of an angle is 0.008 rad, so nothing but the very same chain of products gives the
  * same angles. It runs on the scalar unit, which rounds as IEEE says: a packet a pair (rope_chain).
  */
+#include "hvx/angle.h"
 #include "hvx/divide.h"
 #include "ops/rope/rope.h"
-
-#define REDUCTION_LIMIT 205000.0f /* 65535 pi, less what roundings add */
 
 size_t rope_shared_bytes(const struct rope *t) { return 2 * (size_t)t->padded * 4; }
 
@@ -86,7 +85,7 @@ void rope_prepare_angles(struct rope *t, uint8_t *vtcm) {
     t->same_steps = true;
     if (t->has_sections)
         map_sections(t);
-    t->position_limit = REDUCTION_LIMIT * smallest / largest_gain(t);
+    t->position_limit = HVX_ANGLE_LIMIT * smallest / largest_gain(t);
     if (__builtin_fabsf(t->params.theta_scale) > 1 || smallest == 0)
         t->position_limit = -1;
     t->interpolates = t->params.freq_scale != 1 || t->params.ext_factor != 0;

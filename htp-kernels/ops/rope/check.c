@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "htp/params.h"
+#include "hvx/angle.h"
 #include "hvx/emul/half.h"
 #include "ops/rope/ref.h"
 #include "ops/rope/rope.h"
@@ -206,7 +207,7 @@ static void positions(struct check *c) {
     }
 }
 
-/* rope_reduce alone, over all exponents */
+/* hvx_angle_reduce alone, over all exponents */
 static void reduction(struct check *c) {
     double worst = 0;
     int bad = 0;
@@ -214,7 +215,7 @@ static void reduction(struct check *c) {
         const float angle = hvx_bits_float(check_below(0x4d000000)); /* to 1e8: as far as f64 has places to compare */
         int32_t remainder;
         uint32_t flip;
-        rope_reduce(&angle, 1, &remainder, &flip);
+        hvx_angle_reduce(&angle, 1, &remainder, &flip);
         const double sign = flip != 0 ? -1 : 1, r = ldexp(remainder, -29);
         worst = fmax(worst, fmax(fabs(sign * sin(r) - sin(angle)), fabs(sign * cos(r) - cos(angle))));
         bad += fabs(r) > 1.5707964;
@@ -225,7 +226,7 @@ static void reduction(struct check *c) {
     const float near = ldexpf(16367173, 72);
     int32_t remainder;
     uint32_t flip;
-    rope_reduce(&near, 1, &remainder, &flip);
+    hvx_angle_reduce(&near, 1, &remainder, &flip);
     check_case(c, fabs(fabs(ldexp(remainder, -29)) - 1.57079632679), 1e-8, "an angle next to a quarter turn");
 }
 

@@ -4,7 +4,6 @@
  *   rope.c     entry: checks, tokens and heads over threads, elements that are not rotated
  *   angles.c   which position and which power of theta_scale each pair has; the angles of a token
  *   table.c    angles to cosines and sines
- *   reduce.c   exact remainders of large angles, for table.c
  *   rotate.c   the rotation of rows
  *   ref.c      the definition, for check.c
  *
@@ -49,7 +48,7 @@ struct rope {
 struct rope_scratch {
     float *angle, *cosine, *sine;
     float *chains;                       /* ROPE_CHAINS of them */
-    int32_t *remainder;                  /* see rope_reduce */
+    int32_t *remainder;                  /* see hvx_angle_reduce */
     uint32_t *flip;
 };
 
@@ -86,11 +85,6 @@ HVX_INLINE bool rope_plain_angles(const struct rope *t, const struct rope_scratc
 
 /* angles of a token, and their cosines and sines times the magnitude */
 void rope_table(const struct rope *t, const struct rope_scratch *s, uint32_t token);
-/*
- * |angle| = k * pi + remainder for every f32: remainder with 29 fraction bits, |remainder| <= pi/2; the lowest bit of k
- * in the highest bit of flip. Infinities and NaN give a remainder of 0.
- */
-void rope_reduce(const float *angle, uint32_t count, int32_t *remainder, uint32_t *flip);
 /* `heads` rows from x and y on, whose addresses differ by x_step and y_step */
 void rope_rotate(const struct rope *t, const struct rope_scratch *s, const uint8_t *x, uint8_t *y, uint32_t x_step,
                  uint32_t y_step, uint32_t heads);

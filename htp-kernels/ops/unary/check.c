@@ -39,6 +39,19 @@ static const struct op ops[] = {
     {HTP_OP_ABS, 0, 0, false},
     {HTP_OP_STEP, 0, 0, false},
     {HTP_OP_LOG, 5e-7, 0, false},
+    {HTP_OP_SGN, 0, 0, false},
+    {HTP_OP_ELU, 6e-5, 1e-33, false},
+    {HTP_OP_HARDSWISH, 3e-7, 1e-33, false},
+    {HTP_OP_HARDSIGMOID, 3e-7, 0, false},
+    {HTP_OP_EXPM1, 6e-5, 1e-33, false},
+    {HTP_OP_XIELU, 2e-4, 1e-33, true}, /* a difference */
+    {HTP_OP_FLOOR, 0, 0, false},
+    {HTP_OP_CEIL, 0, 0, false},
+    {HTP_OP_ROUND, 0, 0, false},
+    {HTP_OP_TRUNC, 0, 0, false},
+    {HTP_OP_LEAKY_RELU, EXACT, 1e-33, false},
+    {HTP_OP_SIN, 3e-7, 0.1, false},
+    {HTP_OP_COS, 3e-7, 1, false},
 };
 #define OPS (sizeof(ops) / sizeof(ops[0]))
 
@@ -68,6 +81,8 @@ static void run_shape(struct check *c, const struct op *op, uint32_t type, const
         params.args[0] = -fabsf(params.args[0]);
         params.args[1] = 0.125f + fabsf(params.args[1]); /* not 0: which sign a zero gets is not laid down */
     }
+    if (op->number == HTP_OP_XIELU) /* none so large that 3e38 becomes infinite on the way to a finite result */
+        params = (struct htp_unary_params){{0.6f + 0.0625f * fabsf(params.args[0]), 0.8f, 0.5f, -1e-6f}};
     memcpy(run.params, &params, sizeof(params));
     struct check_tensor before; /* the operands, when they are overwritten */
     check_make(&before, type, HTP_LAYOUT_ROWS, s->ne, src_nb, s->offset * size);

@@ -25,7 +25,7 @@ typedef void (*map_fn)(const struct map *map, const HVX_Vector *a, const HVX_Vec
 struct map {
     map_fn run;
     uint32_t type; /* of all operands */
-    float args[3]; /* of the op */
+    float args[4]; /* of the op */
 };
 
 /* Whether map_run knows the type. */

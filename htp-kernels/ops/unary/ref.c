@@ -12,6 +12,12 @@ static double gelu(uint32_t type, double x) {
     return x * sigmoid(2 * 0.79788456080286535588 * x * (1 + 0.044715 * x * x)); /* 1 + tanh(y) is 2 sigmoid(2y) */
 }
 
+static double hard_gate(double x) { return fmin(1, fmax(0, (x + 3) / 6)); }
+
+static double xielu(double x, double alpha_n, double alpha_p, double beta, double eps) {
+    return x > 0 ? alpha_p * x * x + beta * x : (expm1(fmin(x, eps)) - x) * alpha_n + beta * x;
+}
+
 /* in ggml's order of comparisons */
 static double clamp(double x, double min, double max) {
     const double r = x < max ? x : max;
@@ -54,6 +60,32 @@ double ref_unary(uint32_t op, uint32_t type, double x, const float *args) {
         return x > 0 ? 1 : 0;
     case HTP_OP_LOG:
         return log(x);
+    case HTP_OP_SGN:
+        return (x > 0) - (x < 0);
+    case HTP_OP_ELU:
+        return x > 0 ? x : expm1(x);
+    case HTP_OP_HARDSWISH:
+        return x * hard_gate(x);
+    case HTP_OP_HARDSIGMOID:
+        return hard_gate(x);
+    case HTP_OP_EXPM1:
+        return expm1(x);
+    case HTP_OP_XIELU:
+        return isnan(x) ? x : xielu(x, args[0], args[1], args[2], args[3]);
+    case HTP_OP_FLOOR:
+        return floor(x);
+    case HTP_OP_CEIL:
+        return ceil(x);
+    case HTP_OP_ROUND:
+        return round(x);
+    case HTP_OP_TRUNC:
+        return trunc(x);
+    case HTP_OP_LEAKY_RELU:
+        return x > 0 ? x : x < 0 ? args[0] * x : 0;
+    case HTP_OP_SIN:
+        return sin(x);
+    case HTP_OP_COS:
+        return cos(x);
     default:
         return NAN;
     }

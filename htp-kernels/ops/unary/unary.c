@@ -1,35 +1,27 @@
 /*
  * Element-wise ops of one tensor: f32, f16 and bf16; f16 and bf16 are computed in f32 and rounded once.
  *
- * functions.h has the functions, hvx/sigmoid.h those around the sigmoid, map.h the way through tensors. dst may be the
- * source.
+ * functions.h has the functions of this file, hvx/sigmoid.h those around the sigmoid, map.h the way through tensors;
+ * parts.c and circle.c have more kernels. dst may be the source.
  */
 #include "htp/params.h"
 #include "ops/unary/functions.h"
-#include "ops/unary/map.h"
+#include "ops/unary/unary.h"
 
 uint32_t htp_unary(struct htp_exec *exec);
 
-/* A kernel of a function of a vector x. */
-#define EACH(name, count, in_place, expr)                                             \
-    HVX_INLINE HVX_Vector name##_vector(const struct map *map, HVX_Vector x) {        \
-        (void)map;                                                                    \
-        return expr;                                                                  \
-    }                                                                                 \
-    MAP_EACH(run_##name, count, in_place, name##_vector)
-
-EACH(scale, 1, 8, hvx_mul_f32(x, hvx_splat_f32(map->args[0])))
-EACH(scale_bias, 8, 8,
+UNARY_EACH(scale, 1, 8, hvx_mul_f32(x, hvx_splat_f32(map->args[0])))
+UNARY_EACH(scale_bias, 8, 8,
      hvx_qf32_to_f32(Q6_Vqf32_vadd_Vqf32Vsf(hvx_mul_f32_qf32(x, hvx_splat_f32(map->args[0])),
                                             hvx_splat_f32(map->args[1]))))
-EACH(sqr, 1, 8, hvx_mul_f32(x, x))
-EACH(sqrt, 8, 8, square_root(x))
-EACH(clamp, 8, 8, clamp(x, map->args[0], map->args[1]))
-EACH(neg, 8, 8, Q6_V_vxor_VV(x, hvx_splat_i32(INT32_MIN)))
-EACH(relu, 8, 8, relu(x))
-EACH(abs, 8, 8, absolute(x))
-EACH(step, 8, 8, step(x))
-EACH(log, 5, 5, logarithm(x))
+UNARY_EACH(sqr, 1, 8, hvx_mul_f32(x, x))
+UNARY_EACH(sqrt, 8, 8, square_root(x))
+UNARY_EACH(clamp, 8, 8, clamp(x, map->args[0], map->args[1]))
+UNARY_EACH(neg, 8, 8, Q6_V_vxor_VV(x, hvx_splat_i32(INT32_MIN)))
+UNARY_EACH(relu, 8, 8, relu(x))
+UNARY_EACH(abs, 8, 8, absolute(x))
+UNARY_EACH(step, 8, 8, step(x))
+UNARY_EACH(log, 5, 5, logarithm(x))
 
 HVX_INLINE HVX_VectorPair exp_pair(const struct map *map, HVX_Vector low, HVX_Vector high) {
     (void)map;
@@ -131,8 +123,10 @@ static map_fn find_kernel(uint32_t op, const struct htp_unary_params *params) {
     case HTP_OP_LOG:
         return run_log;
     default:
-        return NULL;
+        break;
     }
+    const map_fn parts = unary_parts(op);
+    return parts != NULL ? parts : unary_circle(op);
 }
 
 /* detail of a failure: 0, 1 the operand (src, dst) whose type is wrong, 16 + i: size i is wrong */
@@ -142,7 +136,8 @@ uint32_t htp_unary(struct htp_exec *exec) {
     const struct htp_view *src = exec->src[0], *dst = exec->dst;
     struct htp_unary_params params;
     __builtin_memcpy(&params, exec->params, sizeof(params));
-    const struct map map = {find_kernel(exec->op, &params), dst->type, {params.args[0], params.args[1]}};
+    struct map map = {.run = find_kernel(exec->op, &params), .type = dst->type};
+    __builtin_memcpy(map.args, params.args, sizeof(map.args));
     if (map.run == NULL)
         return htp_fail(exec, HTP_STATUS_UNSUPPORTED, exec->op);
     if (src->type != dst->type || src->layout != HTP_LAYOUT_ROWS)

@@ -203,6 +203,11 @@ pub const GGML_TENSOR_FLAG_PARAM: ggml_tensor_flag = 4;
 pub const GGML_TENSOR_FLAG_LOSS: ggml_tensor_flag = 8;
 pub const GGML_TENSOR_FLAG_COMPUTE: ggml_tensor_flag = 16;
 pub type ggml_tensor_flag = ::core::ffi::c_uint;
+pub const GGML_TRI_TYPE_UPPER_DIAG: ggml_tri_type = 0;
+pub const GGML_TRI_TYPE_UPPER: ggml_tri_type = 1;
+pub const GGML_TRI_TYPE_LOWER_DIAG: ggml_tri_type = 2;
+pub const GGML_TRI_TYPE_LOWER: ggml_tri_type = 3;
+pub type ggml_tri_type = ::core::ffi::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct ggml_tensor {

@@ -66,6 +66,20 @@ pub const KNOWN_OPS: &[(ggml_op, &str)] = &[
     (GGML_OP_LOG, "LOG"),
     (GGML_OP_CLAMP, "CLAMP"),
     (GGML_OP_UNARY, "UNARY"),
+    (GGML_OP_LEAKY_RELU, "LEAKY_RELU"),
+    (GGML_OP_SIN, "SIN"),
+    (GGML_OP_COS, "COS"),
+    (GGML_OP_SUM, "SUM"),
+    (GGML_OP_MEAN, "MEAN"),
+    (GGML_OP_FILL, "FILL"),
+    (GGML_OP_ARANGE, "ARANGE"),
+    (GGML_OP_TRI, "TRI"),
+    (GGML_OP_DIAG, "DIAG"),
+    (GGML_OP_DIAG_MASK_INF, "DIAG_MASK_INF"),
+    (GGML_OP_ROLL, "ROLL"),
+    (GGML_OP_TIMESTEP_EMBEDDING, "TIMESTEP_EMBEDDING"),
+    (GGML_OP_ACC, "ACC"),
+    (GGML_OP_SET, "SET"),
 ];
 
 /// See [`KNOWN_OPS`].

@@ -1,9 +1,9 @@
-#include "ops/rope/rope.h"
+/* Exact remainders of large angles, one at a time. */
+#include "hvx/angle.h"
 
 /* 1/pi in binary, from the first place behind the point on: enough for the largest f32, 2^128 */
 static const uint32_t one_over_pi[] = {0x517cc1b7, 0x27220a94, 0xfe13abe8, 0xfa9a6ee0,
                                        0x6db14acc, 0x9e21c820, 0xff28b1d5, 0xef5de2b0};
-#define PI_29 1686629713 /* pi, 29 fraction bits */
 
 /* 64 places of 1/pi, from place `start` on; places in front of the point are zero. start: -63 .. 128 */
 static uint64_t window(int32_t start) {
@@ -15,7 +15,7 @@ static uint64_t window(int32_t start) {
     return shift == 0 ? upper : upper << shift | w[2] >> (32 - shift);
 }
 
-void rope_reduce(const float *angle, uint32_t count, int32_t *remainder, uint32_t *flip) {
+void hvx_angle_reduce(const float *angle, uint32_t count, int32_t *remainder, uint32_t *flip) {
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t bits = (uint32_t)hvx_f32_bits(angle[i]) & 0x7fffffffu, exponent = bits >> 23;
         remainder[i] = 0;
@@ -29,6 +29,21 @@ void rope_reduce(const float *angle, uint32_t count, int32_t *remainder, uint32_
         const uint64_t turns = mantissa * window(e - 1);
         flip[i] = (uint32_t)((turns + (1ull << 62)) >> 63) << 31;
         const int32_t fraction = (int32_t)(uint32_t)(turns << 1 >> 32); /* of a half turn, -1/2 .. 1/2 */
-        remainder[i] = (int32_t)((int64_t)fraction * PI_29 >> 32);
+        remainder[i] = (int32_t)((int64_t)fraction * HVX_PI_29 >> 32);
     }
+}
+
+struct hvx_angle hvx_angle_of_any(HVX_Vector x) {
+    float angle[HVX_WORDS] __attribute__((aligned(128)));
+    int32_t remainder[HVX_WORDS] __attribute__((aligned(128)));
+    uint32_t flip[HVX_WORDS] __attribute__((aligned(128)));
+    const struct hvx_angle a = hvx_angle_of(hvx_angle_magnitude(x));
+    hvx_store_aligned(angle, x);
+    hvx_store_aligned(remainder, a.remainder);
+    hvx_store_aligned(flip, a.flip);
+    for (uint32_t i = 0; i < HVX_WORDS; i++) {
+        if (!(__builtin_fabsf(angle[i]) <= HVX_ANGLE_LIMIT))
+            hvx_angle_reduce(angle + i, 1, remainder + i, flip + i);
+    }
+    return (struct hvx_angle){hvx_load_aligned(remainder), hvx_load_aligned(flip)};
 }
