@@ -73,6 +73,19 @@ struct htp_glu_params {
     float limit;      /* SWIGLU_OAI, SWIGLU_CLAMP: upper bound of a; b stays within -limit .. limit */
 };
 
+/*
+ * image: windows that slide over an image of up to three dimensions, width first
+ *
+ *   IM2COL, IM2COL_3D  kernel (its shape only), image: the window at each place as a row
+ */
+struct htp_window_params {
+    int32_t stride[3]; /* from window to window; at least 1 */
+    int32_t padding[3]; /* zeros in front of the image */
+    int32_t dilation[3]; /* from element to element of a window; at least 1 */
+    uint32_t dims; /* IM2COL: 1 or 2; dimensions that are not used have stride 1, padding 0, dilation 1 */
+    uint32_t channels; /* IM2COL_3D: images and channels share a dimension */
+};
+
 /* matmul (MUL_MAT, MUL_MAT_ID) and binary have no arguments */
 
 #endif

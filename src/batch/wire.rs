@@ -87,6 +87,15 @@ pub struct htp_glu_params {
     pub alpha: f32,
     pub limit: f32,
 }
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_window_params {
+    pub stride: [i32; 3usize],
+    pub padding: [i32; 3usize],
+    pub dilation: [i32; 3usize],
+    pub dims: u32,
+    pub channels: u32,
+}
 pub const HTP_OP_MUL_MAT: htp_op = 1;
 pub const HTP_OP_ADD: htp_op = 2;
 pub const HTP_OP_SUB: htp_op = 3;
@@ -137,6 +146,8 @@ pub const HTP_OP_ARGSORT: htp_op = 70;
 pub const HTP_OP_TOP_K: htp_op = 71;
 pub const HTP_OP_SSM_CONV: htp_op = 75;
 pub const HTP_OP_MUL_MAT_ID: htp_op = 80;
+pub const HTP_OP_IM2COL: htp_op = 150;
+pub const HTP_OP_IM2COL_3D: htp_op = 151;
 pub type htp_op = ::core::ffi::c_uint;
 pub const HTP_STATUS_OK: htp_status = 0;
 pub const HTP_STATUS_BAD_PACKET: htp_status = 1;

@@ -12,6 +12,7 @@ mod copy;
 pub mod docs;
 mod gather;
 mod glu;
+mod image;
 mod matmul;
 pub mod norm;
 mod reduce;
@@ -63,6 +64,7 @@ pub const FAMILIES: &[Family] = &[
     softmax::FAMILY,
     unary::FAMILY,
     glu::FAMILY,
+    image::FAMILY,
 ];
 
 /// What every tensor that goes to the DSP has to be.
