@@ -59,7 +59,8 @@
     X(75, SSM_CONV, conv)            \
     X(80, MUL_MAT_ID, matmul)        \
     X(150, IM2COL, image)            \
-    X(151, IM2COL_3D, image)
+    X(151, IM2COL_3D, image)         \
+    X(164, GROUP_NORM, norm)
 
 #define HTP_OP_ENUM(number, NAME, family) HTP_OP_##NAME = number,
 enum htp_op { HTP_OP_LIST(HTP_OP_ENUM) };

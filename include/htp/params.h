@@ -4,9 +4,11 @@
 
 #include <stdint.h>
 
-/* norm: RMS_NORM, NORM, L2_NORM  x, weight (optional), addend (optional): normalised rows * weight + addend */
+/* norm: RMS_NORM, NORM, L2_NORM  x, weight (optional), addend (optional): normalised rows * weight + addend
+ *       GROUP_NORM  x */
 struct htp_norm_params {
     float eps;
+    uint32_t groups; /* GROUP_NORM: that dimension 2 is divided into, the last may be smaller */
 };
 
 /* attention: FLASH_ATTN_EXT  q, k, v, mask (optional), sinks (optional) */

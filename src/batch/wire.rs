@@ -29,6 +29,7 @@ pub const HTP_IFACE_COUNT_EVENTS: u32 = 6;
 #[derive(Debug, Default, Copy, Clone)]
 pub struct htp_norm_params {
     pub eps: f32,
+    pub groups: u32,
 }
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
@@ -148,6 +149,7 @@ pub const HTP_OP_SSM_CONV: htp_op = 75;
 pub const HTP_OP_MUL_MAT_ID: htp_op = 80;
 pub const HTP_OP_IM2COL: htp_op = 150;
 pub const HTP_OP_IM2COL_3D: htp_op = 151;
+pub const HTP_OP_GROUP_NORM: htp_op = 164;
 pub type htp_op = ::core::ffi::c_uint;
 pub const HTP_STATUS_OK: htp_status = 0;
 pub const HTP_STATUS_BAD_PACKET: htp_status = 1;

@@ -60,6 +60,7 @@ pub const KNOWN_OPS: &[(ggml_op, &str)] = &[
     (GGML_OP_LOG, "LOG"),
     (GGML_OP_CLAMP, "CLAMP"),
     (GGML_OP_UNARY, "UNARY"),
+    (GGML_OP_GROUP_NORM, "GROUP_NORM"),
     (GGML_OP_IM2COL, "IM2COL"),
     (GGML_OP_IM2COL_3D, "IM2COL_3D"),
 ];
