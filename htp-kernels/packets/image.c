@@ -43,8 +43,62 @@ static void patches(void) {
     packets_end("1024 elements", 768 * 28 / 1024.0, "im2col f32 16x16x3 patches");
 }
 
+/* a layer of a decoder of images */
+static void conv(uint32_t stride) {
+    const struct htp_window_params p = {{(int32_t)stride, 1, 1}, {1, 1, 0}, {1, 1, 1}, 2, 0};
+    struct htp_view kernel = tensor(HTP_TYPE_F16, 3, 3, 32 * 16);
+    kernel.ne[2] = 32;
+    kernel.ne[3] = 16;
+    kernel.nb[3] = kernel.nb[2] * 32;
+    const struct htp_view image = tensor(HTP_TYPE_F32, 64 * stride, 8, 32), dst = tensor(HTP_TYPE_F32, 64, 8, 16);
+    run(HTP_OP_CONV_2D, &p, &kernel, &image, &dst);
+    packets_end("32 products", 64 * 8 * 16 * 9.0, "conv_2d 3x3x32 stride %u", (unsigned)stride);
+}
+
+static void depthwise(bool by_channel) {
+    const struct htp_window_params p = {{1, 1, 1}, {1, 1, 0}, {1, 1, 1}, 2, 0};
+    struct htp_view kernel = tensor(HTP_TYPE_F32, 3, 3, 64);
+    kernel.ne[2] = 1;
+    kernel.ne[3] = 64;
+    kernel.nb[3] = kernel.nb[2];
+    struct htp_view image = tensor(HTP_TYPE_F32, 64, 8, 64), dst = tensor(HTP_TYPE_F32, 64, 8, 64);
+    if (by_channel) {
+        image.nb[2] = dst.nb[2] = 4;
+        image.nb[0] = dst.nb[0] = 64 * 4;
+        image.nb[1] = dst.nb[1] = 64 * 64 * 4;
+    }
+    run(HTP_OP_CONV_2D_DW, &p, &kernel, &image, &dst);
+    packets_end("32 products", 64 * 8 * 64 * 9 / 32.0, "conv_2d_dw 3x3 %s", by_channel ? "channels" : "lines");
+}
+
+/* a decoder of sound */
+static void transposed(void) {
+    const struct htp_window_params p = {{4, 1, 1}, {0, 0, 0}, {1, 1, 1}, 1, 0};
+    const struct htp_view kernel = tensor(HTP_TYPE_F32, 8, 16, 32), image = tensor(HTP_TYPE_F32, 128, 32, 1);
+    const struct htp_view dst = tensor(HTP_TYPE_F32, 516, 16, 1);
+    run(HTP_OP_CONV_TRANSPOSE_1D, &p, &kernel, &image, &dst);
+    packets_end("32 products", 128 * 8 * 16, "conv_transpose_1d 8x32 stride 4");
+}
+
+static void transposed_plane(void) {
+    const struct htp_window_params p = {{2, 2, 1}, {0, 0, 0}, {1, 1, 1}, 2, 0};
+    struct htp_view kernel = tensor(HTP_TYPE_F16, 2, 2, 16 * 32);
+    kernel.ne[2] = 16;
+    kernel.ne[3] = 32;
+    kernel.nb[3] = kernel.nb[2] * 16;
+    const struct htp_view image = tensor(HTP_TYPE_F32, 64, 4, 32), dst = tensor(HTP_TYPE_F32, 128, 8, 16);
+    run(HTP_OP_CONV_TRANSPOSE_2D, &p, &kernel, &image, &dst);
+    packets_end("32 products", 64 * 4 * 4 * 16, "conv_transpose_2d 2x2x32 stride 2");
+}
+
 void packets_image(void) {
     im2col(HTP_TYPE_F32);
     im2col(HTP_TYPE_F16);
     patches();
+    conv(1);
+    conv(2);
+    depthwise(false);
+    depthwise(true);
+    transposed();
+    transposed_plane();
 }

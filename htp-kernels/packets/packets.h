@@ -22,7 +22,7 @@
 
 /* Drivers; each reports under its family's name. */
 #define PACKETS_FAMILIES(X) X(attention) X(binary) X(conv) X(copy) X(gather) X(glu) X(hmx) X(matmul) X(norm) \
-    X(reduce) X(rope) X(softmax) X(sort) X(unary) X(image)
+    X(reduce) X(rope) X(softmax) X(sort) X(unary) X(image) X(resample)
 #define PACKETS_DECLARE(name) void packets_##name(void);
 PACKETS_FAMILIES(PACKETS_DECLARE)
 #undef PACKETS_DECLARE

@@ -60,6 +60,14 @@
     X(80, MUL_MAT_ID, matmul)        \
     X(150, IM2COL, image)            \
     X(151, IM2COL_3D, image)         \
+    X(152, CONV_2D, image)           \
+    X(153, CONV_2D_DW, image)        \
+    X(154, CONV_TRANSPOSE_1D, image) \
+    X(155, CONV_TRANSPOSE_2D, image) \
+    X(160, POOL_1D, resample)        \
+    X(161, POOL_2D, resample)        \
+    X(162, UPSCALE, resample)        \
+    X(163, PAD_REFLECT_1D, resample) \
     X(164, GROUP_NORM, norm)
 
 #define HTP_OP_ENUM(number, NAME, family) HTP_OP_##NAME = number,

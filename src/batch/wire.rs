@@ -5,6 +5,9 @@ pub const HTP_ROPE_NEOX: u32 = 2;
 pub const HTP_ROPE_MROPE: u32 = 8;
 pub const HTP_ROPE_VISION: u32 = 24;
 pub const HTP_ROPE_IMROPE: u32 = 40;
+pub const HTP_UPSCALE_NEAREST: u32 = 0;
+pub const HTP_UPSCALE_BILINEAR: u32 = 1;
+pub const HTP_UPSCALE_BICUBIC: u32 = 2;
 pub const HTP_TILE_DIM: u32 = 32;
 pub const HTP_TILE_VECTOR: u32 = 128;
 pub const HTP_WIRE_VERSION: u32 = 2;
@@ -97,6 +100,27 @@ pub struct htp_window_params {
     pub dims: u32,
     pub channels: u32,
 }
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_pool_params {
+    pub largest: u32,
+    pub window: [u32; 2usize],
+    pub stride: [i32; 2usize],
+    pub padding: [i32; 2usize],
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_upscale_params {
+    pub mode: u32,
+    pub align_corners: u32,
+    pub antialias: u32,
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_reflect_params {
+    pub before: u32,
+    pub behind: u32,
+}
 pub const HTP_OP_MUL_MAT: htp_op = 1;
 pub const HTP_OP_ADD: htp_op = 2;
 pub const HTP_OP_SUB: htp_op = 3;
@@ -149,6 +173,14 @@ pub const HTP_OP_SSM_CONV: htp_op = 75;
 pub const HTP_OP_MUL_MAT_ID: htp_op = 80;
 pub const HTP_OP_IM2COL: htp_op = 150;
 pub const HTP_OP_IM2COL_3D: htp_op = 151;
+pub const HTP_OP_CONV_2D: htp_op = 152;
+pub const HTP_OP_CONV_2D_DW: htp_op = 153;
+pub const HTP_OP_CONV_TRANSPOSE_1D: htp_op = 154;
+pub const HTP_OP_CONV_TRANSPOSE_2D: htp_op = 155;
+pub const HTP_OP_POOL_1D: htp_op = 160;
+pub const HTP_OP_POOL_2D: htp_op = 161;
+pub const HTP_OP_UPSCALE: htp_op = 162;
+pub const HTP_OP_PAD_REFLECT_1D: htp_op = 163;
 pub const HTP_OP_GROUP_NORM: htp_op = 164;
 pub type htp_op = ::core::ffi::c_uint;
 pub const HTP_STATUS_OK: htp_status = 0;

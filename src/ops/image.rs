@@ -1,4 +1,4 @@
-//! Windows that slide over images: IM2COL and IM2COL_3D.
+//! Windows that slide over images: IM2COL and IM2COL_3D, CONV_2D, CONV_2D_DW, CONV_TRANSPOSE_1D and _2D.
 //!
 //! `htp_window_params` has stride, padding and dilation of three dimensions, width first; dimensions that an op does not
 //! have are 1, 0 and 1.
@@ -17,6 +17,10 @@ fn select(node: Tensor) -> Option<wire::htp_op> {
     match node.op() {
         ggml::GGML_OP_IM2COL => Some(wire::HTP_OP_IM2COL),
         ggml::GGML_OP_IM2COL_3D => Some(wire::HTP_OP_IM2COL_3D),
+        ggml::GGML_OP_CONV_2D => Some(wire::HTP_OP_CONV_2D),
+        ggml::GGML_OP_CONV_2D_DW => Some(wire::HTP_OP_CONV_2D_DW),
+        ggml::GGML_OP_CONV_TRANSPOSE_1D => Some(wire::HTP_OP_CONV_TRANSPOSE_1D),
+        ggml::GGML_OP_CONV_TRANSPOSE_2D => Some(wire::HTP_OP_CONV_TRANSPOSE_2D),
         _ => None,
     }
 }
@@ -63,13 +67,100 @@ const CLAIMS: &[Claim] = &[
             ),
         ],
     },
+    Claim {
+        ops: &[wire::HTP_OP_CONV_2D],
+        sources: SOURCES,
+        types: PRODUCTS,
+        rules: &[
+            RESULT_ROWS,
+            WINDOW,
+            POSITIONS,
+            ROOM,
+            rule!(
+                "the kernel is [width, height, channels, outputs], the image [w, h, channels, images], \
+                 the result [n, m, outputs, images]",
+                |node| {
+                    let (kernel, image, result) = (node.src(0)?.ne(), node.src(1)?.ne(), node.ne());
+                    let fits = kernel[2] == image[2] && kernel[3] == result[2] && image[3] == result[3];
+                    Some(fits && kernel[..3].iter().all(|&n| n > 0))
+                }
+            ),
+        ],
+    },
+    Claim {
+        ops: &[wire::HTP_OP_CONV_2D_DW],
+        sources: SOURCES,
+        types: PRODUCTS,
+        rules: &[
+            WINDOW,
+            POSITIONS,
+            ROOM,
+            rule!(
+                "the kernel is [width, height, 1, channels] with at most 2^18 elements, the image \
+                 [w, h, channels, images], the result [n, m, channels, images]",
+                |node| {
+                    let (kernel, image, result) = (node.src(0)?.ne(), node.src(1)?.ne(), node.ne());
+                    let fits = kernel[2] == 1 && kernel[3] == image[2] && image[2..] == result[2..];
+                    Some(fits && kernel[0] > 0 && kernel[1] > 0 && product(&kernel)? <= 1 << 18)
+                }
+            ),
+            rule!(
+                "elements of a row of the result lie side by side, or channels of the image and of the result do",
+                |node| {
+                    let by_channel = node.src(1)?.nb()[2] == 4 && node.nb()[2] == 4;
+                    Some(node.has_contiguous_rows() || by_channel)
+                }
+            ),
+        ],
+    },
+    Claim {
+        ops: &[wire::HTP_OP_CONV_TRANSPOSE_1D, wire::HTP_OP_CONV_TRANSPOSE_2D],
+        sources: SOURCES,
+        types: PRODUCTS,
+        rules: &[
+            RESULT_ROWS,
+            rule!("elements of a row of the image lie side by side", |node| Some(node.src(1)?.has_contiguous_rows())),
+            WINDOW,
+            REACH,
+            ROOM,
+            rule!(
+                "1-D: the kernel is [width, outputs, channels], the image [w, channels], the result [n, outputs]; \
+                 2-D: [width, height, outputs, channels], [w, h, channels, images], [n, m, outputs, images]",
+                transposed_fit
+            ),
+        ],
+    },
 ];
+
+/// A kernel, an image, the result.
+const PRODUCTS: &[&[Types]] = &[&[&[F32, F16], &[F32], &[F32]]];
+
+const ROOM: Rule =
+    rule!("a kernel's plane has at most 2^14 elements, and the lines that 64 windows see 2^17", |node| {
+        let (window, kernel) = (Window::of(node), node.src(0)?.ne());
+        let height = if window.dims == 1 { 1 } else { kernel[1] };
+        let (stride, dilation) = (i64::from(window.stride[0]), i64::from(window.dilation[0]));
+        let span = (kernel[0].max(1) - 1).checked_mul(dilation)?.checked_add(1)?;
+        let line = stride.min(span).checked_mul(span / stride + 97)?;
+        Some(kernel[0].checked_mul(height)? <= 1 << 14 && line.checked_mul(height)? <= 1 << 17)
+    });
+
+const REACH: Rule = rule!("the result has at most 2^30 columns and lines", |node| {
+    let (window, kernel, image) = (Window::of(node), node.src(0)?.ne(), node.src(1)?.ne());
+    let fits = |d: usize| {
+        let last = (image[d] - 1).checked_mul(window.stride[d].into()).and_then(|n| n.checked_add(kernel[d]));
+        node.ne()[d] <= 1 << 30 && last.is_some_and(|n| n <= 1 << 30)
+    };
+    Some((0..window.dims).all(fits))
+});
 
 const POSITIONS: Rule = rule!("windows reach no further than 2^30 elements", |node| {
     let (window, kernel, image) = (Window::of(node), node.src(0)?.ne(), node.src(1)?.ne());
+    // IM2COL has the window's elements in front of its dimensions.
+    let skipped = usize::from(matches!(node.op(), ggml::GGML_OP_IM2COL | ggml::GGML_OP_IM2COL_3D));
     let reach = |d: usize| {
         let n = |windows: i64| windows.max(1) - 1;
-        let span = n(node.ne()[d + 1]).checked_mul(window.stride[d].into())?;
+        let span = n(node.ne()[d + skipped]).checked_mul(window.stride[d].into())?;
         let inside = n(kernel[d]).checked_mul(window.dilation[d].into())?;
         span.checked_add(inside)?.checked_add(window.padding[d].into())
     };
@@ -98,6 +189,9 @@ impl Window {
                 (window.dims, stored) = (3, 3);
                 window.channels = p[9];
             }
+            // One stride for all dimensions; the padding and dilation that ggml has room for are 0 and 1.
+            ggml::GGML_OP_CONV_TRANSPOSE_1D => return Window { dims: 1, stride: [p[0], 1, 1], ..window },
+            ggml::GGML_OP_CONV_TRANSPOSE_2D => return Window { stride: [p[0], p[0], 1], ..window },
             _ => (),
         }
         for d in 0..window.dims {
@@ -131,6 +225,16 @@ fn volumes_fit(node: Tensor) -> Option<bool> {
     }
     let images = image[3] / channels;
     Some(result[0] == product(&[kernel[0], kernel[1], kernel[2], channels])? && result[3] % images.max(1) == 0)
+}
+
+fn transposed_fit(node: Tensor) -> Option<bool> {
+    let (kernel, image, result) = (node.src(0)?.ne(), node.src(1)?.ne(), node.ne());
+    let c = Window::of(node).dims; // the dimension of channels
+    let fits = kernel[c] == result[c] && kernel[c + 1] == image[c] && image[c + 1] == result[c + 1];
+    let one = c == 2 || (kernel[3] == 1 && image[2..] == [1, 1] && result[2..] == [1, 1]);
+    let p = node.params();
+    let plain = c == 2 || (p[1] == 0 && p[2] == 1);
+    Some(fits && one && plain && !node.src(0)?.is_empty() && !node.src(1)?.is_empty())
 }
 
 fn params(node: Tensor) -> Params {
@@ -171,6 +275,34 @@ mod tests {
         assert_eq!(supports(view(&plane)), Err("not so: windows reach no further than 2^30 elements"));
         plane.op_params[2] = -1;
         assert!(supports(view(&plane)).is_err(), "negative padding");
+    }
+
+    #[test]
+    fn products() {
+        let (mut kernel, mut image) = (tensor(F16, [3, 3, 5, 7]), tensor(F32, [20, 10, 5, 2]));
+        let mut conv = node(GGML_OP_CONV_2D, F32, [18, 8, 7, 2], &mut [&mut kernel, &mut image]);
+        conv.op_params[..6].copy_from_slice(&[1, 1, 0, 0, 1, 1]);
+        assert_eq!(supports(view(&conv)), Ok(()));
+        conv.op_params[..6].copy_from_slice(&[1, 1, 0, 0, 1 << 20, 1]);
+        assert!(supports(view(&conv)).is_err(), "lines that no VTCM holds");
+
+        let (mut kernel, mut image) = (tensor(F32, [3, 3, 1, 5]), tensor(F32, [20, 10, 5, 2]));
+        let mut each = node(GGML_OP_CONV_2D_DW, F32, [18, 8, 5, 2], &mut [&mut kernel, &mut image]);
+        each.op_params[..6].copy_from_slice(&[1, 1, 0, 0, 1, 1]);
+        assert_eq!(supports(view(&each)), Ok(()));
+        each.nb[0] = 20;
+        assert!(supports(view(&each)).is_err(), "an image of lines gives lines");
+    }
+
+    #[test]
+    fn transposed() {
+        let (mut kernel, mut image) = (tensor(F32, [3, 4, 2, 1]), tensor(F32, [5, 2, 1, 1]));
+        let mut line = node(GGML_OP_CONV_TRANSPOSE_1D, F32, [11, 4, 1, 1], &mut [&mut kernel, &mut image]);
+        line.op_params[..3].copy_from_slice(&[2, 0, 1]);
+        assert_eq!(supports(view(&line)), Ok(()));
+        assert_eq!(params(view(&line))[..10], [2, 1, 1, 0, 0, 0, 1, 1, 1, 1]);
+        line.op_params[2] = 2;
+        assert!(supports(view(&line)).is_err(), "a dilation");
     }
 
     #[test]

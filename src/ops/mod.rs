@@ -16,6 +16,7 @@ mod image;
 mod matmul;
 pub mod norm;
 mod reduce;
+mod resample;
 mod rope;
 mod softmax;
 mod sort;
@@ -65,6 +66,7 @@ pub const FAMILIES: &[Family] = &[
     unary::FAMILY,
     glu::FAMILY,
     image::FAMILY,
+    resample::FAMILY,
 ];
 
 /// What every tensor that goes to the DSP has to be.

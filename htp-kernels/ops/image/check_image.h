@@ -8,6 +8,7 @@
 uint32_t htp_image(struct htp_exec *exec);
 
 void check_im2col(struct check *c);
+void check_products(struct check *c); /* CONV_2D and the others that sum up */
 
 /* All elements random. */
 void check_fill_view(const struct htp_view *v);

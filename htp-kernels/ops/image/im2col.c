@@ -8,7 +8,6 @@
  * each. f16 results are two elements a word. Windows more than two elements apart, few windows in a line and images of
  * f16 take the other way: run by run, as vectors where runs are long (patches that do not overlap).
  */
-#include "hvx/half_scalar.h"
 #include "hvx/row.h"
 #include "hvx/transpose.h"
 #include "ops/image/image.h"
@@ -187,11 +186,8 @@ static void put(uint8_t *dst, uint32_t to, const uint8_t *src, uint32_t from) {
 /* x: of the window's first element */
 static void run_line(const struct im2col *t, uint8_t *dst, const uint8_t *line, int32_t x) {
     const uint32_t taps = t->kernel[0], dilation = (uint32_t)t->p->dilation[0], type = t->src->type;
-    /* taps in front of the image, and those that are not behind it */
-    uint32_t first = x < 0 ? ((uint32_t)-x + dilation - 1) / dilation : 0, end = 0;
-    if (line != NULL && x < (int32_t)t->size[0])
-        end = htp_min_u32(taps, (uint32_t)((int32_t)t->size[0] - 1 - x) / dilation + 1);
-    first = htp_min_u32(first, end);
+    const struct image_range in = image_inside(x, dilation, taps, line == NULL ? 0 : t->size[0]);
+    const uint32_t first = in.begin, end = in.end;
     __builtin_memset(dst, 0, (size_t)first * t->element);
     __builtin_memset(dst + (size_t)end * t->element, 0, (size_t)(taps - end) * t->element);
     if (first == end)

@@ -2,7 +2,8 @@
  * Windows that slide over images: arguments and which op.
  *
  * detail of a failure: 0 a source is missing, 1 stride, padding or dilation, 2 positions beyond 31 bits, 16 + operand
- * (0, 1 src, 2 dst) whose type or row is not taken, 32 + dimension of dst whose size does not fit, 40 channels
+ * (0, 1 src, 2 dst) whose type or row is not taken, 32 + dimension of dst whose size does not fit, 40 channels or
+ * an empty kernel, 41 an empty image
  */
 #include "ops/image/image.h"
 
@@ -40,6 +41,13 @@ uint32_t htp_image(struct htp_exec *exec) {
     case HTP_OP_IM2COL:
     case HTP_OP_IM2COL_3D:
         return image_im2col(exec, &p);
+    case HTP_OP_CONV_2D:
+        return image_conv_2d(exec, &p);
+    case HTP_OP_CONV_2D_DW:
+        return image_depthwise(exec, &p);
+    case HTP_OP_CONV_TRANSPOSE_1D:
+    case HTP_OP_CONV_TRANSPOSE_2D:
+        return image_transposed(exec, &p);
     default:
         return htp_fail(exec, HTP_STATUS_UNSUPPORTED, exec->op);
     }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "htp/params.h"
+#include "hvx/half_scalar.h"
 #include "hvx/wrap.h"
 #include "runtime/exec.h"
 #include "runtime/rows.h"
@@ -18,6 +19,9 @@
 uint32_t htp_image(struct htp_exec *exec);
 
 uint32_t image_im2col(struct htp_exec *exec, const struct htp_window_params *p);
+uint32_t image_depthwise(struct htp_exec *exec, const struct htp_window_params *p);
+uint32_t image_conv_2d(struct htp_exec *exec, const struct htp_window_params *p);
+uint32_t image_transposed(struct htp_exec *exec, const struct htp_window_params *p);
 
 /* Whether stride, padding and dilation are what they may be. */
 bool image_window_fits(const struct htp_window_params *p);
@@ -28,6 +32,26 @@ uint32_t image_threads(const struct htp_exec *exec, uint64_t items, uint64_t wor
 
 static inline bool image_is_rows(const struct htp_view *v, uint32_t type) {
     return v->type == type && v->layout == HTP_LAYOUT_ROWS;
+}
+
+/* An element of a kernel, f32 or f16. */
+static inline float image_weight(uint32_t type, const uint8_t *at) {
+    if (type == HTP_TYPE_F16)
+        return hvx_scale_from_half(*(const uint16_t *)(const void *)at);
+    return *(const float *)(const void *)at;
+}
+
+struct image_range {
+    uint32_t begin, end;
+};
+
+/* The elements of a window at `start` that lie in an image of `size`. */
+static inline struct image_range image_inside(int32_t start, uint32_t dilation, uint32_t taps, uint32_t size) {
+    struct image_range r = {start < 0 ? ((uint32_t)-start + dilation - 1) / dilation : 0, 0};
+    if (start < (int32_t)size)
+        r.end = htp_min_u32(taps, (uint32_t)((int32_t)size - 1 - start) / dilation + 1);
+    r.begin = htp_min_u32(r.begin, r.end);
+    return r;
 }
 
 /* f32 at positions x .. x + 31 of a line of `width`; zero outside of it. What is outside is not read. */
