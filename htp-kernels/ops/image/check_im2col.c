@@ -37,7 +37,7 @@ static bool is_right(const struct shape *s, const struct htp_view *x, const stru
             const uint32_t k[3] = {e % k0, e / k0 % k1, e / k0 / k1 % k2};
             int32_t at[3];
             for (uint32_t d = 0; d < 3; d++)
-                at[d] = (int32_t)(o[d] * (uint32_t)s->p.stride[d] + k[d] * (uint32_t)s->p.dilation[d]) - s->p.padding[d];
+                at[d] = (int32_t)o[d] * s->p.stride[d] + (int32_t)k[d] * s->p.dilation[d] - s->p.padding[d];
             const double expected = image_at(s, x, e / k0 / k1 / k2, n, at);
             const double got = check_get(y, e, r % y->ne[1], r / y->ne[1] % y->ne[2], r / y->ne[1] / y->ne[2]);
             if (!(fabs(got - expected) <= (s->result == HTP_TYPE_F16 ? 0x1p-11 * fabs(expected) + 0x1p-24 : 0)))
@@ -77,9 +77,10 @@ static void run_shape(struct check *c, const struct shape *s, size_t vtcm) {
     run.exec.dst = &y.view;
     check_remember(&y);
     const bool ok = check_run_op(&run, htp_image) == HTP_STATUS_OK && is_right(s, &x.view, &y.view, out);
-    check_true(c, ok, "im2col of %u: image %ux%ux%u x%u x%u, window %ux%ux%u, stride %d, padding %d, dilation %d, types %u %u",
-               (unsigned)s->dims, (unsigned)s->size[0], (unsigned)s->size[1], (unsigned)s->size[2], (unsigned)s->channels,
-               (unsigned)s->images, (unsigned)s->kernel[0], (unsigned)s->kernel[1], (unsigned)s->kernel[2],
+    check_true(c, ok,
+               "im2col of %u: image %ux%ux%u x%u x%u, window %ux%ux%u, stride %d, padding %d, dilation %d, types %u %u",
+               (unsigned)s->dims, (unsigned)s->size[0], (unsigned)s->size[1], (unsigned)s->size[2],
+               (unsigned)s->channels, (unsigned)s->images, (unsigned)s->kernel[0], (unsigned)s->kernel[1], (unsigned)s->kernel[2],
                (int)p.stride[0], (int)p.padding[0], (int)p.dilation[0], (unsigned)s->type, (unsigned)s->result);
     check_true(c, check_unchanged(&y, false) && check_vtcm_intact(&run), "im2col wrote beside");
     check_run_free(&run);
@@ -153,7 +154,8 @@ void check_im2col(struct check *c) {
     static const uint32_t types[][2] = {
         {HTP_TYPE_F32, HTP_TYPE_F32}, {HTP_TYPE_F32, HTP_TYPE_F16}, {HTP_TYPE_F16, HTP_TYPE_F16}};
     for (uint32_t i = 0; i < 240; i++) {
-        struct shape s = {.dims = 1 + i % 3, .channels = 1 + check_below(i % 5 == 0 ? 40 : 4), .images = 1 + check_below(3)};
+        struct shape s = {.dims = 1 + i % 3, .channels = 1 + check_below(i % 5 == 0 ? 40 : 4)};
+        s.images = 1 + check_below(3);
         for (uint32_t d = 0; d < 3; d++) {
             const bool used = d < s.dims;
             s.kernel[d] = used ? 1 + check_below(i % 7 == 0 && d == 0 ? 40 : 4) : 1;

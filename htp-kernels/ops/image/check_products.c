@@ -113,8 +113,8 @@ static void run_shape(struct check *c, const struct shape *s, size_t vtcm) {
             compare(s, &scene, at, j % s->out, j / s->out);
     }
     check_case(c, status != HTP_STATUS_OK ? 1 : scene.error / scene.terms, 1e-12,
-               "op %u: image %ux%u x%u x%u, kernel %ux%u x%u, stride %d %d, padding %d %d, dilation %d %d, gap %u%s, type %u "
-               "(%u)",
+               "op %u: image %ux%u x%u x%u, kernel %ux%u x%u, stride %d %d, padding %d %d, dilation %d %d, gap %u%s, "
+               "type %u (%u)",
                (unsigned)s->op, (unsigned)s->size[0], (unsigned)s->size[1], (unsigned)s->in, (unsigned)s->images,
                (unsigned)s->kernel[0], (unsigned)s->kernel[1], (unsigned)s->out, (int)s->stride[0], (int)s->stride[1],
                (int)s->padding[0], (int)s->padding[1], (int)s->dilation[0], (int)s->dilation[1], (unsigned)s->gap,

@@ -37,8 +37,8 @@ static void lay_out(void *arg, uint32_t thread, uint32_t n_threads) {
 
 /* ---- channels side by side ---- */
 
-HVX_INLINE void channels_sum(const struct depthwise *t, const uint8_t *window, struct image_range ri, struct image_range rj,
-                             uint32_t c, uint32_t bytes, uint8_t *dst) {
+HVX_INLINE void channels_sum(const struct depthwise *t, const uint8_t *window, struct image_range ri,
+                             struct image_range rj, uint32_t c, uint32_t bytes, uint8_t *dst) {
     HVX_Vector sum0 = hvx_zero(), sum1 = hvx_zero();
     const uint32_t di = (uint32_t)t->p->dilation[0], dj = (uint32_t)t->p->dilation[1];
     for (uint32_t j = rj.begin; j < rj.end; j++) {
@@ -104,7 +104,8 @@ static void by_line(void *arg, uint32_t thread, uint32_t n_threads) {
         for (uint32_t ox = 0; ox < y->ne[0]; ox += LINE_WINDOWS) {
             for (uint32_t j = rj.begin; j < rj.end; j++) {
                 const uint32_t line = (uint32_t)(iy + (int32_t)j * t->p->dilation[1]);
-                terms[j].line = image_line(&t->lines, room + (size_t)j * t->lines.bytes, htp_row(x, line, at.i2, at.i3), ox);
+                const uint8_t *source = htp_row(x, line, at.i2, at.i3);
+                terms[j].line = image_line(&t->lines, room + (size_t)j * t->lines.bytes, source, ox);
                 terms[j].weights = j * t->width;
             }
             const uint32_t bytes = htp_min_u32(y->ne[0] - ox, LINE_WINDOWS) * 4, n = rj.end - rj.begin;
@@ -164,7 +165,8 @@ uint32_t image_depthwise(struct htp_exec *exec, const struct htp_window_params *
     if (size > most / channels || t.width > most || t.height > most || (uint64_t)t.height * t.lines.bytes > room)
         return htp_fail(exec, HTP_STATUS_NO_VTCM, 1);
     const size_t weights = (size_t)(channels * size * 4), offsets = htp_round_up((size_t)t.width * 4, HVX_BYTES);
-    t.thread_bytes = t.by_channel ? 0 : htp_round_up((size_t)t.height * (t.lines.bytes + sizeof(struct image_terms)), HVX_BYTES);
+    const size_t lines = (size_t)t.height * (t.lines.bytes + sizeof(struct image_terms));
+    t.thread_bytes = t.by_channel ? 0 : htp_round_up(lines, HVX_BYTES);
     t.weights = (float *)(void *)exec->vtcm;
     t.lines.offset = (int32_t *)(void *)(exec->vtcm + weights);
     t.vtcm = exec->vtcm + weights + offsets;

@@ -3,8 +3,8 @@
  * image. A row has the window's elements of channel 0, then those of channel 1, ...
  *
  * Neighbours in a row lie far apart in the image, or are runs as short as the window is wide. But the same element of
- * windows that follow each other lies side by side. So 32 windows by 32 words of their rows are fetched as vectors along
- * the windows and turned over in VTCM: 80 shuffles for 1024 words, where element by element would take four packets
+ * windows that follow each other lies side by side. So 32 windows by 32 words of their rows are fetched as vectors
+ * along the windows and turned over in VTCM: 80 shuffles for 1024 words, where element by element would take four packets
  * each. f16 results are two elements a word. Windows more than two elements apart, few windows in a line and images of
  * f16 take the other way: run by run, as vectors where runs are long (patches that do not overlap).
  */
@@ -20,7 +20,7 @@
 struct im2col {
     const struct htp_view *src, *dst;
     const struct htp_window_params *p;
-    uint32_t kernel[3], size[3], step[3]; /* window and image, width first; bytes from element to element of the image */
+    uint32_t kernel[3], size[3], step[3]; /* window and image, width first; bytes between elements of the image */
     uint32_t channels, channel_step, images;
     size_t image_step;
     uint32_t out[3];          /* windows */

@@ -1,6 +1,6 @@
 /*
- * Lines of an image made ready for windows: f32 side by side, zeros (or another value) where the padding is, and windows
- * `stride` elements apart brought together, so that element k of 32 windows that follow each other is one vector.
+ * Lines of an image made ready for windows: f32 side by side, zeros (or another value) where the padding is, and
+ * windows `stride` elements apart brought together, so that element k of 32 windows that follow each other is one vector.
  *
  * A line has a phase for each remainder of a position by the stride; element k of window i is in phase
  * k * dilation % stride, at i + k * dilation / stride: offset[k] + 4 i bytes from the line's start.
@@ -37,12 +37,13 @@ struct image_terms {
 };
 
 /*
- * Adds up sum[output * vectors + v], in qf32: 32 windows a vector, `n` lines of `taps` elements. weight_step: floats from
- * the weights of an element to those of the next. outputs and vectors are constants: with 4 and 2, a weight is
+ * Adds up sum[output * vectors + v], in qf32: 32 windows a vector, `n` lines of `taps` elements. weight_step: floats
+ * from the weights of an element to those of the next. outputs and vectors are constants: with 4 and 2, a weight is
  * splatted once for two products and a vector is loaded once for four.
  */
 HVX_INLINE void image_sum(HVX_Vector *sum, const struct image_terms *terms, uint32_t n, const float *weights,
-                          const int32_t *offset, uint32_t taps, uint32_t weight_step, uint32_t outputs, uint32_t vectors) {
+                          const int32_t *offset, uint32_t taps, uint32_t weight_step, uint32_t outputs,
+                          uint32_t vectors) {
     HVX_ROLLED
     for (; n > 0; n--, terms++) {
         const float *w = weights + terms->weights;

@@ -93,7 +93,8 @@ static void pools(struct check *c) {
         }
         uint32_t y_ne[4];
         for (uint32_t d = 0; d < 4; d++) {
-            const int32_t room = d < 2 ? (int32_t)x_ne[d] + 2 * p.padding[d] - (int32_t)p.window[d] : (int32_t)x_ne[d] - 1;
+            const int32_t size = (int32_t)x_ne[d];
+            const int32_t room = d < 2 ? size + 2 * p.padding[d] - (int32_t)p.window[d] : size - 1;
             y_ne[d] = room < 0 ? 1 : (uint32_t)(room / (d < 2 ? p.stride[d] : 1)) + 1;
         }
         struct scene s;
@@ -175,7 +176,8 @@ static void upscales(struct check *c) {
         if (i % 4 == 0)
             y_ne[0] = 2 * x_ne[0];
         struct scene s;
-        begin(&s, HTP_OP_UPSCALE, x_ne, y_ne, i % 3 == 0 ? 4 * check_below(6) : 0, i % 5 == 4, i % 9 == 1 ? 1600 : 32 << 10);
+        const uint32_t gap = i % 3 == 0 ? 4 * check_below(6) : 0;
+        begin(&s, HTP_OP_UPSCALE, x_ne, y_ne, gap, i % 5 == 4, i % 9 == 1 ? 1600 : 32 << 10);
         run(&s, p, sizeof(*p));
         /* positions are f32: weights are off by as much as a position is */
         check_case(c, error_of(&s, upscaled, p), 1e-9, "upscale %u %u %u: %ux%u to %ux%u (%u)", (unsigned)p->mode,

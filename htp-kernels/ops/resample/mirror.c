@@ -1,6 +1,6 @@
 /*
- * PAD_REFLECT_1D: rows with their first and last elements mirrored in front of them and behind. The mirrored elements go
- * one by one: they are few beside the row.
+ * PAD_REFLECT_1D: rows with their first and last elements mirrored in front of them and behind. The mirrored elements
+ * go one by one: they are few beside the row.
  */
 #include "hvx/row.h"
 #include "ops/resample/resample.h"

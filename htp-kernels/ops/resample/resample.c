@@ -1,8 +1,8 @@
 /*
  * Which op.
  *
- * detail of a failure: 0 no source, 1 arguments, 2 positions beyond 31 bits, 16 src or 18 dst of a type or with rows that
- * are not taken, 32 + dimension of dst whose size does not fit; of NO_VTCM the bytes that are needed
+ * detail of a failure: 0 no source, 1 arguments, 2 positions beyond 31 bits, 16 src or 18 dst of a type or with rows
+ * that are not taken, 32 + dimension of dst whose size does not fit; of NO_VTCM the bytes that are needed
  */
 #include "ops/resample/resample.h"
 
