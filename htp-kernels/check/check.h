@@ -70,7 +70,7 @@ void check_run_free(struct check_run *r);
 /* ---- families ---- */
 #define CHECK_FAMILIES(X) X(hvx) X(binary) X(norm) X(matmul) X(attention) X(gather) \
     X(reduce) X(copy) X(sort) X(conv) X(rope) X(softmax) X(unary) X(glu) \
-    X(pattern) X(recurrent) X(solve)
+    X(image) X(pattern) X(recurrent) X(resample) X(solve)
 #define CHECK_DECLARE(name) void check_##name(struct check *c);
 CHECK_FAMILIES(CHECK_DECLARE)
 #undef CHECK_DECLARE

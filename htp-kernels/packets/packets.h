@@ -22,7 +22,7 @@
 
 /* Drivers; each reports under its family's name. */
 #define PACKETS_FAMILIES(X) X(attention) X(binary) X(conv) X(copy) X(gather) X(glu) X(hmx) X(matmul) X(norm) \
-    X(pattern) X(recurrent) X(reduce) X(rope) X(softmax) X(solve) X(sort) X(unary)
+    X(image) X(pattern) X(recurrent) X(reduce) X(resample) X(rope) X(softmax) X(solve) X(sort) X(unary)
 #define PACKETS_DECLARE(name) void packets_##name(void);
 PACKETS_FAMILIES(PACKETS_DECLARE)
 #undef PACKETS_DECLARE

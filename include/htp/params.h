@@ -4,9 +4,11 @@
 
 #include <stdint.h>
 
-/* norm: RMS_NORM, NORM, L2_NORM  x, weight (optional), addend (optional): normalised rows * weight + addend */
+/* norm: RMS_NORM, NORM, L2_NORM  x, weight (optional), addend (optional): normalised rows * weight + addend
+ *       GROUP_NORM  x */
 struct htp_norm_params {
     float eps;
+    uint32_t groups; /* GROUP_NORM: that dimension 2 is divided into, the last may be smaller */
 };
 
 /* attention: FLASH_ATTN_EXT  q, k, v, mask (optional), sinks (optional) */
@@ -119,6 +121,44 @@ struct htp_timestep_params {
 struct htp_put_params {
     uint32_t nb[3]; /* strides of dimensions 1 to 3, in bytes */
     uint32_t offset;
+};
+
+/*
+ * image: windows that slide over an image of up to three dimensions, width first
+ *
+ *   IM2COL, IM2COL_3D  kernel (its shape only), image: the window at each place as a row
+ *   CONV_2D, CONV_2D_DW  kernel, image: the products of each window with the kernel, summed up
+ *   CONV_TRANSPOSE_1D, CONV_TRANSPOSE_2D  kernel, image: padding 0, dilation 1
+ */
+struct htp_window_params {
+    int32_t stride[3]; /* from window to window; at least 1 */
+    int32_t padding[3]; /* zeros in front of the image */
+    int32_t dilation[3]; /* from element to element of a window; at least 1 */
+    uint32_t dims; /* IM2COL: 1 or 2; dimensions that are not used have stride 1, padding 0, dilation 1 */
+    uint32_t channels; /* IM2COL_3D: images and channels share a dimension */
+};
+
+/* resample: POOL_1D, POOL_2D  image; width first */
+struct htp_pool_params {
+    uint32_t largest; /* of a window's elements; 0: their mean, in one dimension of those in the image only */
+    uint32_t window[2];
+    int32_t stride[2];
+    int32_t padding[2]; /* in front of the image */
+};
+
+/* resample: UPSCALE  image, which is as wide and high as dst in the end */
+#define HTP_UPSCALE_NEAREST 0
+#define HTP_UPSCALE_BILINEAR 1
+#define HTP_UPSCALE_BICUBIC 2
+struct htp_upscale_params {
+    uint32_t mode;
+    uint32_t align_corners; /* the first and last elements of both lie on each other, not their outer edges */
+    uint32_t antialias;     /* BILINEAR: what shrinks is a mean of all that it covers */
+};
+
+/* resample: PAD_REFLECT_1D  how many elements of a row are mirrored at its ends */
+struct htp_reflect_params {
+    uint32_t before, behind;
 };
 
 /* matmul (MUL_MAT, MUL_MAT_ID), binary and solve have no arguments */

@@ -5,6 +5,9 @@ pub const HTP_ROPE_NEOX: u32 = 2;
 pub const HTP_ROPE_MROPE: u32 = 8;
 pub const HTP_ROPE_VISION: u32 = 24;
 pub const HTP_ROPE_IMROPE: u32 = 40;
+pub const HTP_UPSCALE_NEAREST: u32 = 0;
+pub const HTP_UPSCALE_BILINEAR: u32 = 1;
+pub const HTP_UPSCALE_BICUBIC: u32 = 2;
 pub const HTP_TILE_DIM: u32 = 32;
 pub const HTP_TILE_VECTOR: u32 = 128;
 pub const HTP_WIRE_VERSION: u32 = 3;
@@ -29,6 +32,7 @@ pub const HTP_IFACE_COUNT_EVENTS: u32 = 6;
 #[derive(Debug, Default, Copy, Clone)]
 pub struct htp_norm_params {
     pub eps: f32,
+    pub groups: u32,
 }
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
@@ -93,6 +97,70 @@ pub struct htp_recurrent_params {
     pub snapshots: u32,
     pub scale: f32,
 }
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_fill_params {
+    pub value: f32,
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_arange_params {
+    pub start: f32,
+    pub step: f32,
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_band_params {
+    pub low: i32,
+    pub high: i32,
+    pub outside: f32,
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_roll_params {
+    pub by: [u32; 4usize],
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_timestep_params {
+    pub step: f32,
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_put_params {
+    pub nb: [u32; 3usize],
+    pub offset: u32,
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_window_params {
+    pub stride: [i32; 3usize],
+    pub padding: [i32; 3usize],
+    pub dilation: [i32; 3usize],
+    pub dims: u32,
+    pub channels: u32,
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_pool_params {
+    pub largest: u32,
+    pub window: [u32; 2usize],
+    pub stride: [i32; 2usize],
+    pub padding: [i32; 2usize],
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_upscale_params {
+    pub mode: u32,
+    pub align_corners: u32,
+    pub antialias: u32,
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct htp_reflect_params {
+    pub before: u32,
+    pub behind: u32,
+}
 pub const HTP_OP_MUL_MAT: htp_op = 1;
 pub const HTP_OP_ADD: htp_op = 2;
 pub const HTP_OP_SUB: htp_op = 3;
@@ -143,12 +211,47 @@ pub const HTP_OP_ARGSORT: htp_op = 70;
 pub const HTP_OP_TOP_K: htp_op = 71;
 pub const HTP_OP_SSM_CONV: htp_op = 75;
 pub const HTP_OP_MUL_MAT_ID: htp_op = 80;
+pub const HTP_OP_SGN: htp_op = 100;
+pub const HTP_OP_ELU: htp_op = 101;
+pub const HTP_OP_HARDSWISH: htp_op = 102;
+pub const HTP_OP_HARDSIGMOID: htp_op = 103;
+pub const HTP_OP_EXPM1: htp_op = 104;
+pub const HTP_OP_XIELU: htp_op = 105;
+pub const HTP_OP_FLOOR: htp_op = 106;
+pub const HTP_OP_CEIL: htp_op = 107;
+pub const HTP_OP_ROUND: htp_op = 108;
+pub const HTP_OP_TRUNC: htp_op = 109;
+pub const HTP_OP_LEAKY_RELU: htp_op = 110;
+pub const HTP_OP_SIN: htp_op = 111;
+pub const HTP_OP_COS: htp_op = 112;
+pub const HTP_OP_SUM: htp_op = 113;
+pub const HTP_OP_MEAN: htp_op = 114;
+pub const HTP_OP_FILL: htp_op = 115;
+pub const HTP_OP_ARANGE: htp_op = 116;
+pub const HTP_OP_TRI: htp_op = 117;
+pub const HTP_OP_DIAG: htp_op = 118;
+pub const HTP_OP_DIAG_MASK_INF: htp_op = 119;
+pub const HTP_OP_ROLL: htp_op = 120;
+pub const HTP_OP_TIMESTEP_EMBEDDING: htp_op = 121;
+pub const HTP_OP_ACC: htp_op = 122;
+pub const HTP_OP_SET: htp_op = 123;
 pub const HTP_OP_GATED_DELTA_NET: htp_op = 130;
 pub const HTP_OP_SSM_SCAN: htp_op = 131;
 pub const HTP_OP_RWKV_WKV6: htp_op = 132;
 pub const HTP_OP_RWKV_WKV7: htp_op = 133;
 pub const HTP_OP_GATED_LINEAR_ATTN: htp_op = 134;
 pub const HTP_OP_SOLVE_TRI: htp_op = 135;
+pub const HTP_OP_IM2COL: htp_op = 150;
+pub const HTP_OP_IM2COL_3D: htp_op = 151;
+pub const HTP_OP_CONV_2D: htp_op = 152;
+pub const HTP_OP_CONV_2D_DW: htp_op = 153;
+pub const HTP_OP_CONV_TRANSPOSE_1D: htp_op = 154;
+pub const HTP_OP_CONV_TRANSPOSE_2D: htp_op = 155;
+pub const HTP_OP_POOL_1D: htp_op = 160;
+pub const HTP_OP_POOL_2D: htp_op = 161;
+pub const HTP_OP_UPSCALE: htp_op = 162;
+pub const HTP_OP_PAD_REFLECT_1D: htp_op = 163;
+pub const HTP_OP_GROUP_NORM: htp_op = 164;
 pub type htp_op = ::core::ffi::c_uint;
 pub const HTP_STATUS_OK: htp_status = 0;
 pub const HTP_STATUS_BAD_PACKET: htp_status = 1;

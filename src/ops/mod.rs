@@ -12,11 +12,13 @@ mod copy;
 pub mod docs;
 mod gather;
 mod glu;
+mod image;
 mod matmul;
 pub mod norm;
 mod pattern;
 mod recurrent;
 mod reduce;
+mod resample;
 mod rope;
 mod softmax;
 mod solve;
@@ -68,6 +70,8 @@ pub const FAMILIES: &[Family] = &[
     softmax::FAMILY,
     unary::FAMILY,
     glu::FAMILY,
+    image::FAMILY,
+    resample::FAMILY,
     pattern::FAMILY,
 ];
 

@@ -1,8 +1,9 @@
-//! Normalisation of rows: RMS_NORM, NORM and L2_NORM, and the multiplication and addition that follow in a graph.
+//! Normalisation of rows: RMS_NORM, NORM and L2_NORM, and the multiplication and addition that follow in a graph; of
+//! groups of planes: GROUP_NORM.
 //!
 //! `htp_norm_params` has eps first, where ggml keeps it.
 
-use super::claim::{source, Claim, SAME, SAME_SHAPE};
+use super::claim::{rule, source, Claim, RESULT_ROWS, SAME, SAME_SHAPE, SOURCE_ROWS};
 use super::{Family, Params};
 use crate::batch::wire;
 use crate::ggml::bindings as ggml;
@@ -16,17 +17,31 @@ fn select(node: Tensor) -> Option<wire::htp_op> {
         ggml::GGML_OP_RMS_NORM => Some(wire::HTP_OP_RMS_NORM),
         ggml::GGML_OP_NORM => Some(wire::HTP_OP_NORM),
         ggml::GGML_OP_L2_NORM => Some(wire::HTP_OP_L2_NORM),
+        ggml::GGML_OP_GROUP_NORM => Some(wire::HTP_OP_GROUP_NORM),
         _ => None,
     }
 }
 
 /// See [`Claim`].
-const CLAIMS: &[Claim] = &[Claim {
-    ops: &[wire::HTP_OP_RMS_NORM, wire::HTP_OP_NORM, wire::HTP_OP_L2_NORM],
-    sources: &[source("rows")],
-    types: &[&[&[ElementType::F32], SAME]],
-    rules: &[SAME_SHAPE],
-}];
+const CLAIMS: &[Claim] = &[
+    Claim {
+        ops: &[wire::HTP_OP_RMS_NORM, wire::HTP_OP_NORM, wire::HTP_OP_L2_NORM],
+        sources: &[source("rows")],
+        types: &[&[&[ElementType::F32], SAME]],
+        rules: &[SAME_SHAPE],
+    },
+    Claim {
+        ops: &[wire::HTP_OP_GROUP_NORM],
+        sources: &[source("image")],
+        types: &[&[&[ElementType::F32], SAME]],
+        rules: &[
+            SAME_SHAPE,
+            SOURCE_ROWS,
+            RESULT_ROWS,
+            rule!("there is at least one group", |node| Some(node.params()[0] >= 1)),
+        ],
+    },
+];
 
 /// The source that the op of `first` reads more when it computes `next` as well, which uses the result of `last`:
 /// the weight of a MUL behind a normalisation, the addend of an ADD behind that. `None`: it cannot do so.
@@ -52,7 +67,11 @@ pub fn absorb<'a>(first: Tensor<'a>, last: Tensor<'a>, next: Tensor<'a>) -> Opti
 
 fn params(node: Tensor) -> Params {
     let mut params = Params::default();
-    params[0] = node.params()[0];
+    // GROUP_NORM has its groups in front of eps.
+    match (node.op(), node.params()) {
+        (ggml::GGML_OP_GROUP_NORM, [groups, eps, ..]) => (params[0], params[1]) = (eps, groups),
+        (_, [eps, ..]) => params[0] = eps,
+    }
     params
 }
 
@@ -75,6 +94,18 @@ mod tests {
         let norm = node(GGML_OP_RMS_NORM, F32, [5, 3, 1, 1], &mut [&mut x]);
         assert!(supports(view(&norm)).is_err());
     }
+
+    #[test]
+    fn groups_follow_eps_on_the_wire() {
+        let mut x = tensor(F32, [5, 3, 8, 2]);
+        let mut norm = node(GGML_OP_GROUP_NORM, F32, [5, 3, 8, 2], &mut [&mut x]);
+        norm.op_params[..2].copy_from_slice(&[4, 1e-5f32.to_bits() as i32]);
+        assert_eq!(supports(view(&norm)), Ok(()));
+        assert_eq!(params(view(&norm))[..2], [1e-5f32.to_bits() as i32, 4]);
+        norm.op_params[0] = 0;
+        assert!(supports(view(&norm)).is_err(), "no groups");
+    }
+
     #[test]
     fn a_product_and_then_a_sum_are_absorbed() {
         let ne = [8, 3, 1, 1];

@@ -124,7 +124,7 @@ static void run_shape(struct check *check, uint32_t op, const struct shape *s, u
         reference(&c, op, s, eps);
     struct check_run run;
     check_run_init(&run, op, threads, s->streams ? 1 << 20 : 1 << 16);
-    const struct htp_norm_params params = {eps};
+    const struct htp_norm_params params = {.eps = eps};
     memcpy(run.params, &params, sizeof(params));
     run.exec.n_src = 3;
     run.exec.src[0] = &c.src.view;
@@ -180,7 +180,7 @@ static void refuses(struct check *c) {
     check_true(c, check_run_op(&run, htp_norm) == HTP_STATUS_BAD_OP, "L2_NORM with a weight");
     run.exec.op = HTP_OP_RMS_NORM;
     run.exec.n_src = 1;
-    const struct htp_norm_params params = {NAN};
+    const struct htp_norm_params params = {.eps = NAN};
     memcpy(run.params, &params, sizeof(params));
     check_true(c, check_run_op(&run, htp_norm) == HTP_STATUS_BAD_OP, "NaN eps");
     run.exec.src[0] = NULL;
@@ -264,7 +264,68 @@ static void special(struct check *c) {
     }
 }
 
+/* groups of planes, with gaps between rows or planes or without, the last group smaller */
+static void group(struct check *c, const uint32_t *ne, uint32_t groups, uint32_t row_gap, uint32_t plane_gap) {
+    const uint32_t row = ne[0] * 4 + row_gap, plane = row * ne[1] + plane_gap;
+    const uint32_t nb[4] = {4, row, plane, plane * ne[2] + row_gap};
+    struct check_tensor x, y;
+    check_make(&x, HTP_TYPE_F32, HTP_LAYOUT_ROWS, ne, nb, row_gap);
+    check_make(&y, HTP_TYPE_F32, HTP_LAYOUT_ROWS, ne, nb, plane_gap);
+    const struct shape s = {.step = 4};
+    fill(&x.view, &s, 3, true);
+    struct check_run run;
+    check_run_init(&run, HTP_OP_GROUP_NORM, 1 + check_below(4), 1024);
+    const struct htp_norm_params params = {1e-6f, groups};
+    memcpy(run.params, &params, sizeof(params));
+    run.exec.n_src = 1;
+    run.exec.src[0] = &x.view;
+    run.exec.dst = &y.view;
+    check_remember(&y);
+    const uint32_t status = check_run_op(&run, htp_norm), channels = htp_div_up(ne[2], groups);
+    double error = 0, all = 1e-30;
+    for (uint32_t g = 0; g < groups * ne[3]; g++) {
+        const uint32_t n = g / groups, c0 = g % groups * channels, end = htp_min_u32(c0 + channels, ne[2]);
+        if (c0 >= ne[2])
+            continue;
+        const uint32_t count = (end - c0) * ne[1] * ne[0];
+        double sum = 0, squares = 0;
+        for (uint32_t pass = 0; pass < 3; pass++) {
+            for (uint32_t i = 0; i < count; i++) {
+                const uint32_t i0 = i % ne[0], i1 = i / ne[0] % ne[1], i2 = c0 + i / ne[0] / ne[1];
+                const double d = check_get(&x.view, i0, i1, i2, n) - (pass == 0 ? 0 : sum / count);
+                if (pass == 0) {
+                    sum += d;
+                } else if (pass == 1) {
+                    squares += d * d;
+                } else {
+                    const double e = d / sqrt(squares / count + 1e-6), diff = check_get(&y.view, i0, i1, i2, n) - e;
+                    error += diff * diff;
+                    all += e * e;
+                }
+            }
+        }
+    }
+    check_case(c, status != HTP_STATUS_OK ? 1 : error / all, 1e-10, "group_norm [%u,%u,%u,%u] in %u, gaps %u %u",
+               (unsigned)ne[0], (unsigned)ne[1], (unsigned)ne[2], (unsigned)ne[3], (unsigned)groups, (unsigned)row_gap,
+               (unsigned)plane_gap);
+    check_true(c, check_unchanged(&y, false), "group_norm wrote beside its output");
+    run.params[1] = 0;
+    check_true(c, check_run_op(&run, htp_norm) == HTP_STATUS_BAD_OP, "no groups");
+    check_run_free(&run);
+    check_free(&x);
+    check_free(&y);
+}
+
+static void grouped(struct check *c) {
+    for (uint32_t i = 0; i < 40; i++) {
+        const uint32_t ne[4] = {2 + check_below(i % 2 == 0 ? 200 : 20), 1 + check_below(9), 1 + check_below(20),
+                                1 + check_below(3)};
+        group(c, ne, 1 + check_below(8), i % 3 == 0 ? 4 * check_below(9) : 0, i % 4 == 0 ? 4 * check_below(9) : 0);
+    }
+}
+
 void check_norm(struct check *c) {
+    grouped(c);
     plain(c);
     weighted(c);
     large(c);

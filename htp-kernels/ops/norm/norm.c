@@ -6,6 +6,8 @@
  *   L2_NORM   y = x / max(sqrt(sum(x^2)), eps)
  *   dst = y * weight + addend
  *
+ * GROUP_NORM, over several planes of an image, is in group.c.
+ *
  * Weight and addend (src1, src2) may be absent; L2_NORM has neither, an addend comes with a weight. Both repeat into
  * the shape of src in every dimension. dst may be src, weight or addend themselves: every vector is read before it is
  * written.
@@ -16,8 +18,7 @@
  * side by side, or repeat within a row, rows are fetched and stored element by element.
  */
 #include "hvx/strided.h"
-#include "hvx/sum.h"
-#include "htp/params.h"
+#include "ops/norm/root.h"
 #include "runtime/stream.h"
 
 #define THREAD_BYTES (16u << 10) /* a thread more is worth waking for this much of a tensor */
@@ -44,26 +45,18 @@ struct statistics {
 
 /* ---- statistics ---- */
 
-/* 1/sqrt(x) of x >= 0 as IEEE: infinite of zero, zero of infinity */
-HVX_INLINE HVX_Vector inverse_root(HVX_Vector x) {
-    const HVX_Vector infinity = hvx_splat_i32(0x7f800000);
-    const HVX_VectorPred is_zero = Q6_Q_vcmp_eq_VwVw(x, hvx_zero());
-    const HVX_VectorPred is_special = Q6_Q_or_QQ(is_zero, Q6_Q_vcmp_eq_VwVw(x, infinity));
-    return Q6_V_vmux_QVV(is_special, Q6_V_vand_QV(is_zero, infinity), hvx_rsqrt_f32(x));
-}
-
 /* sum: of the squares, in qf32 */
 HVX_INLINE struct statistics finish(const struct norm *t, uint32_t op, uint32_t form, HVX_Vector mean,
                                     HVX_Vector sum) {
     struct statistics s = {.mean = mean};
     if (op == HTP_OP_L2_NORM) {
         /* the smaller of 1/sqrt and 1/eps (ggml's result of a NaN too); as integers, for both are positive */
-        const HVX_Vector root = inverse_root(hvx_sum_qf32(sum));
+        const HVX_Vector root = norm_inverse_root(hvx_sum_qf32(sum));
         s.scale = Q6_Vw_vmin_VwVw(Q6_V_vand_VV(root, hvx_splat_i32(INT32_MAX)), hvx_splat_f32(t->inverse_eps));
         return s;
     }
     sum = hvx_mul_qf32(hvx_sum_lanes_qf32(sum), hvx_f32_to_qf32(hvx_splat_f32(t->inverse_length)));
-    s.scale = inverse_root(hvx_qf32_to_f32(hvx_add_qf32_f32(sum, hvx_splat_f32(t->eps))));
+    s.scale = norm_inverse_root(hvx_qf32_to_f32(hvx_add_qf32_f32(sum, hvx_splat_f32(t->eps))));
     if (op == HTP_OP_NORM || form > 0)
         s.scale = hvx_f32_to_qf32(s.scale);
     return s;
@@ -306,12 +299,14 @@ static const struct htp_view *optional(const struct htp_exec *exec, uint32_t i) 
 uint32_t htp_norm(struct htp_exec *exec) {
     if (exec->n_src < 1 || exec->src[0] == NULL || exec->dst == NULL || exec->params == NULL)
         return htp_fail(exec, HTP_STATUS_BAD_OP, exec->n_src);
-    if (exec->op != HTP_OP_RMS_NORM && exec->op != HTP_OP_NORM && exec->op != HTP_OP_L2_NORM)
+    if (exec->op != HTP_OP_RMS_NORM && exec->op != HTP_OP_NORM && exec->op != HTP_OP_L2_NORM &&
+        exec->op != HTP_OP_GROUP_NORM)
         return htp_fail(exec, HTP_STATUS_UNSUPPORTED, exec->op);
     struct norm t = {.src = exec->src[0], .dst = exec->dst, .op = exec->op};
     t.weight = optional(exec, 1);
     t.addend = optional(exec, 2);
-    if ((t.weight == NULL && t.addend != NULL) || (t.weight != NULL && t.op == HTP_OP_L2_NORM))
+    if ((t.weight == NULL && t.addend != NULL) || 
+        (t.weight != NULL && (t.op == HTP_OP_L2_NORM || t.op == HTP_OP_GROUP_NORM)))
         return htp_fail(exec, HTP_STATUS_BAD_OP, 33);
     const struct htp_view *const views[] = {t.src, t.dst, t.weight, t.addend};
     for (uint32_t k = 0; k < 4; k++) {
@@ -329,6 +324,8 @@ uint32_t htp_norm(struct htp_exec *exec) {
     __builtin_memcpy(&params, exec->params, sizeof(params));
     if (!(params.eps >= 0))
         return htp_fail(exec, HTP_STATUS_BAD_OP, 32);
+    if (t.op == HTP_OP_GROUP_NORM)
+        return norm_groups(exec, &params);
     const uint32_t rows = htp_rows(t.src);
     if (rows == 0 || t.src->ne[0] == 0)
         return HTP_STATUS_OK;
