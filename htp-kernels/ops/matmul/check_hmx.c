@@ -22,6 +22,7 @@ struct data {
     int low, high;      /* exponents of activation rows */
     float odd_one;      /* one activation is this, when not 0 */
     float heaviest;     /* one block of weights has this scale, when not 0 */
+    float minimum;      /* one block of weights has this minimum, when not 0, and a scale of nothing */
     bool positive;      /* all activations are */
     bool used;          /* the matrix unit can do it */
 };
@@ -55,7 +56,10 @@ static void fill_weights(const struct htp_view *w, const struct data *data) {
             const bool is_heaviest = data->heaviest != 0 && r * blocks + b == heaviest;
             const float scale = is_heaviest ? data->heaviest : data->scale;
             if (w->type != HTP_TYPE_F16) {
-                fill_block(w->type, htp_row(w, i1, i2, 0) + (size_t)b * w->nb[0], scale);
+                uint8_t *block = htp_row(w, i1, i2, 0) + (size_t)b * w->nb[0];
+                fill_block(w->type, block, scale);
+                if (data->minimum != 0 && r * blocks + b == heaviest)
+                    check_set_scales(w->type, block, 0, data->minimum);
                 continue;
             }
             for (uint32_t i = 32 * b; i < 32 * b + 32; i++)
@@ -212,4 +216,9 @@ void check_matmul_hmx(struct check *c) {
     }
     check_product(c, HTP_TYPE_Q4_1, HTP_TYPE_F32, &few, &(struct data){.scale = 1000, .positive = true});
     check_product(c, HTP_TYPE_MXFP4, HTP_TYPE_F32, &few, &(struct data){.scale = 0x1p-20f});
+    /* minima of blocks of 256 are taken as multiples of d: one without any d is beyond them all */
+    static const uint32_t with_minima[] = {HTP_TYPE_Q4_K, HTP_TYPE_Q5_K, HTP_TYPE_Q2_K};
+    for (uint32_t i = 0; i < sizeof(with_minima) / sizeof(with_minima[0]); i++)
+        check_product(c, with_minima[i], HTP_TYPE_F32, &few, &(struct data){.scale = 0.02f, .minimum = 0.01f});
+    check_product(c, HTP_TYPE_Q6_K, HTP_TYPE_F32, &few, &(struct data){.scale = 0.02f, .minimum = 1, .used = true});
 }

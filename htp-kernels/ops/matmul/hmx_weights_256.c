@@ -26,13 +26,28 @@
 #define IQ4_VALUES TILE_DOT_16(-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113)
 static const int8_t iq4_values[HVX_BYTES] __attribute__((aligned(128))) = {IQ4_VALUES, IQ4_VALUES};
 
-/* Bits of each byte, moved up by `by` places (down if negative): shifted as words, what crosses bytes is masked. */
+/* Moved up by so many bits by additions: shifts share their pipe with the conversions, of which there are many. */
+HVX_INLINE HVX_Vector doubled(HVX_Vector v, int times) {
+    HVX_UNROLL
+    for (int i = 0; i < times; i++)
+        v = Q6_Vw_vadd_VwVw(v, v);
+    return v;
+}
+
+/* Bits of each byte, moved up by `by` places (down if negative): as words, what crosses bytes is masked. */
 HVX_INLINE HVX_Vector bits(HVX_Vector v, int by, int mask) {
-    if (by > 0)
+    if (by > 2)
         v = Q6_Vw_vasl_VwR(v, by);
     else if (by < 0)
         v = Q6_Vuw_vlsr_VuwR(v, -by);
+    else
+        v = doubled(v, by);
     return Q6_V_vand_VV(v, super_dot_bytes(mask));
+}
+
+/* Bit i of each byte as bit 7. */
+HVX_INLINE HVX_Vector top_bit(HVX_Vector v, int i) {
+    return Q6_V_vand_VV(doubled(v, 7 - i), super_dot_bytes(0x80));
 }
 
 /* Vector i, positions 4i .. 4i+3, of a K-block x: quants times 2^shift. Of a type with a zero: signed, less zero. */
@@ -42,12 +57,12 @@ HVX_INLINE HVX_Vector operand(uint32_t type, const HVX_Vector *x, int i) {
     case HTP_TYPE_Q4_K:
         return bits(x[i / 2], i % 2 ? 0 : 4, 0xf0);
     case HTP_TYPE_Q5_K:
-        return Q6_V_vor_VV(bits(x[i / 2], i % 2 ? -1 : 3, 0x78), bits(x[4], 7 - i, 0x80));
+        return Q6_V_vor_VV(bits(x[i / 2], i % 2 ? -1 : 3, 0x78), top_bit(x[4], i));
     case HTP_TYPE_Q6_K:
         return Q6_V_vor_VV(bits(x[i / 2], i % 2 ? -2 : 2, 0x3c),
                            bits(Q6_V_vxor_VV(x[4 + i / 4], super_dot_bytes(0xaa)), 6 - i % 4 * 2, 0xc0));
     case HTP_TYPE_Q3_K:
-        return Q6_V_vor_VV(bits(x[i / 4], 5 - i % 4 * 2, 0x60), bits(Q6_V_vxor_VV(x[2], all), 7 - i, 0x80));
+        return Q6_V_vor_VV(bits(x[i / 4], 5 - i % 4 * 2, 0x60), top_bit(Q6_V_vxor_VV(x[2], all), i));
     case HTP_TYPE_Q2_K:
         return bits(x[i / 4], 6 - i % 4 * 2, 0xc0);
     default:
@@ -146,33 +161,77 @@ HVX_INLINE HVX_Vector minus_minimum(uint32_t type, const HVX_Vector *s, HVX_Vect
 
 #define TILE_VECTORS (HMX_TILE_BYTES / HVX_BYTES)
 
-HVX_INLINE HVX_Vector weight(HVX_Vector integers, HVX_Vector d) {
-    return Q6_Vhf_equals_Vqf16(Q6_Vqf16_vmpy_VhfVhf(Q6_Vhf_equals_Vh(integers), d));
+/* For each K-block of a block: its scale in all bytes of a lane, what minima take in both halves. 16: two of each. */
+struct prepared {
+    HVX_Vector scale[2 * SUPER_BLOCKS], least[2 * SUPER_BLOCKS];
+};
+
+HVX_INLINE void prepare(uint32_t type, const HVX_Vector *s, struct prepared *to, HVX_Vector *largest) {
+    const int halves = super_dot_is_16(type) ? 2 : 1;
+    const struct scale_words scales = block_scales(type, s);
+    const HVX_Vector ratio = super_dot_has_dmin(type) ? minus_ratio(type, s[0], largest) : hvx_zero();
+    HVX_UNROLL
+    for (int i = 0; i < SUPER_BLOCKS * halves; i++) {
+        to->scale[i] = scale_of(type, &scales, i / halves, i % halves);
+        if (super_dot_has_dmin(type))
+            to->least[i] = minus_minimum(type, s, ratio, i / halves, i % halves);
+    }
+}
+
+/*
+ * Half of a K-block (a constant): integers of 16 positions, then their tile vectors. The loop computes integers of the
+ * next half while it converts those of this one: two kinds of work that need different pipes.
+ */
+struct half_tile {
+    HVX_Vector integers[8];
+};
+
+/* scale, least: of the K-block, or of its halves */
+HVX_INLINE struct half_tile half_of(uint32_t type, const HVX_Vector *x, const HVX_Vector *scale,
+                                    const HVX_Vector *least, int half) {
+    const int own = super_dot_is_16(type) ? half : 0;
+    struct half_tile t;
+    HVX_UNROLL
+    for (int i = 0; i < 4; i++) {
+        const HVX_Vector quants = operand(type, x, 4 * half + i);
+        const HVX_VectorPair by_parity =
+            super_dot_has_dmin(type) ? Q6_Wh_vmpyacc_WhVubVb(Q6_W_vcombine_VV(least[own], least[own]), quants, scale[own])
+                                     : Q6_Wh_vmpy_VbVb(quants, scale[own]);
+        const HVX_VectorPair pairs = Q6_Wh_vshuffoe_VhVh(Q6_V_hi_W(by_parity), Q6_V_lo_W(by_parity));
+        t.integers[2 * i] = Q6_V_lo_W(pairs);
+        t.integers[2 * i + 1] = Q6_V_hi_W(pairs);
+    }
+    return t;
+}
+
+HVX_INLINE void store_half_tile(struct half_tile t, HVX_Vector d, HVX_Vector *tile) {
+    HVX_UNROLL
+    for (int i = 0; i < 8; i++)
+        tile[i] = Q6_Vhf_equals_Vqf16(Q6_Vqf16_vmpy_VhfVhf(Q6_Vhf_equals_Vh(t.integers[i]), d));
 }
 
 /* A block: its quants, its scale vectors, its d in both halves of each lane. */
 HVX_INLINE void pack_block(uint32_t type, const HVX_Vector *restrict x, const HVX_Vector *restrict s, HVX_Vector d,
                            HVX_Vector *restrict tile, HVX_Vector *largest) {
-    const bool minima = super_dot_has_dmin(type);
-    const HVX_Vector ratio = minima ? minus_ratio(type, s[0], largest) : hvx_zero();
-    const struct scale_words scales = block_scales(type, s);
-    HVX_UNROLL
-    for (int b = 0; b < SUPER_BLOCKS; b++) {
-        HVX_UNROLL
-        for (int i = 0; i < 8; i++) {
-            const int half = super_dot_is_16(type) ? i / 4 : 0;
-            const HVX_Vector quants = operand(type, x, i), scale = scale_of(type, &scales, b, half);
-            const HVX_Vector least = minima ? minus_minimum(type, s, ratio, b, half) : hvx_zero();
-            const HVX_VectorPair by_parity =
-                minima ? Q6_Wh_vmpyacc_WhVubVb(Q6_W_vcombine_VV(least, least), quants, scale)
-                       : Q6_Wh_vmpy_VbVb(quants, scale);
-            const HVX_VectorPair pairs = Q6_Wh_vshuffoe_VhVh(Q6_V_hi_W(by_parity), Q6_V_lo_W(by_parity));
-            tile[2 * i] = weight(Q6_V_lo_W(pairs), d);
-            tile[2 * i + 1] = weight(Q6_V_hi_W(pairs), d);
-        }
+    const uint32_t halves = super_dot_is_16(type) ? 2 : 1;
+    struct prepared p;
+    prepare(type, s, &p, largest);
+    const HVX_Vector *scale = p.scale, *least = p.least;
+    struct half_tile first = half_of(type, x, scale, least, 0);
+    HVX_ROLLED
+    for (uint32_t b = SUPER_BLOCKS - 1; b > 0; b--) {
+        const struct half_tile second = half_of(type, x, scale, least, 1);
+        store_half_tile(first, d, tile);
         x += htp_tile_quant_vectors(type);
+        scale += halves;
+        least += halves;
+        first = half_of(type, x, scale, least, 0);
+        store_half_tile(second, d, tile + TILE_VECTORS / 2);
         tile += TILE_VECTORS;
     }
+    const struct half_tile second = half_of(type, x, scale, least, 1);
+    store_half_tile(first, d, tile);
+    store_half_tile(second, d, tile + TILE_VECTORS / 2);
 }
 
 HVX_INLINE void pack_column(uint32_t type, const HVX_Vector *restrict column, uint32_t blocks,
