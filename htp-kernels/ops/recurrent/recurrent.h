@@ -16,7 +16,6 @@
 
 #define RECURRENT_SOURCES 7
 #define RECURRENT_MAX_LENGTH 1024 /* so that a strip fits the VTCM of any device, for each of its threads */
-#define RECURRENT_MAX_VECTORS (RECURRENT_MAX_LENGTH / HVX_WORDS)
 #define STRIP 32 /* rows whose results are a vector */
 #define COLUMN_VECTORS 2
 #define COLUMNS (COLUMN_VECTORS * HVX_WORDS)

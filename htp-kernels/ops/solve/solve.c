@@ -170,11 +170,11 @@ uint32_t htp_solve(struct htp_exec *exec) {
         return htp_fail(exec, HTP_STATUS_BAD_OP, 33);
     n = items < n ? (uint32_t)items : n;
     const uint64_t vectors = (uint64_t)htp_div_up(s.n, HVX_WORDS) + (uint64_t)s.n * s.width;
-    const uint64_t room = exec->vtcm_size / (vectors * HVX_BYTES);
-    if (room == 0)
+    if (vectors * HVX_BYTES > exec->vtcm_size)
         return htp_fail(exec, HTP_STATUS_NO_VTCM, s.n);
+    s.share = (size_t)vectors * HVX_BYTES;
+    const size_t room = exec->vtcm_size / s.share;
     n = room < n ? (uint32_t)room : n;
-    s.share = (size_t)(vectors * HVX_BYTES);
     htp_parallel(exec, n, run_blocks, &s);
     return HTP_STATUS_OK;
 }
