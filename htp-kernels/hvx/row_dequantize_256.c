@@ -1,8 +1,8 @@
 /*
  * Rows of blocks of 256 to f32. The formulas are ggml's; row.h has them.
  *
- * All types keep the quants of several runs of 32 in the same bytes, so two vectors of bytes hold the quants of a block,
- * and each has four of its eight runs, in an order of the type's.
+ * All types keep the quants of several runs of 32 in the same bytes, so two vectors of bytes hold the quants of a
+ * block, and each has four of its eight runs, in an order of the type's.
  */
 #include "hvx/row_blocks.h"
 #include "runtime/types.h"

@@ -146,8 +146,8 @@ HVX_INLINE void pack_column(uint32_t type, const HVX_Vector *restrict column, ui
 /*
  * X(type, name, bytes of a scale, smallest, largest, log2 of how much larger weights become)
  * Scales of f16: the largest quant times the largest scale is below 65504; for the _1 types the minimum, under the same
- * limit, comes on top. MXFP4: blocks below 2^(MXFP4_BIAS - 127) count as zero, so the largest one has to be 2^8 times as
- * much.
+ * limit, comes on top. MXFP4: blocks below 2^(MXFP4_BIAS - 127) count as zero, so the largest one has to be 2^8 times
+ * as much.
  */
 #define HMX_WEIGHTS_32_LIST(X)         \
     X(Q4_0, q4_0, 2, 0, 0x6fd0, 0)     \

@@ -6,7 +6,7 @@
  * weight has two roundings to f16. What integers are multiples of is d / 2^shift, since quants stay in those bits of a
  * byte where they get with little work; weights become 2^shift times as large.
  *
- *   zero points   Q6_K, Q3_K: bit 7 of the byte stands for the zero, so with it turned over the byte is the signed quant
+ *   zero points   Q6_K, Q3_K: bit 7 of the byte stands for the zero: with it turned over, the byte is the signed quant
  *   minima        Q4_K, Q5_K, Q2_K: minimum * dmin / d, rounded, in the same units; the ratio is taken once a block
  *
  * A ratio so large that integers might not fit 16 bits makes weights unfit: the largest scale is then reported as one
@@ -195,8 +195,9 @@ HVX_INLINE struct half_tile half_of(uint32_t type, const HVX_Vector *x, const HV
     for (int i = 0; i < 4; i++) {
         const HVX_Vector quants = operand(type, x, 4 * half + i);
         const HVX_VectorPair by_parity =
-            super_dot_has_dmin(type) ? Q6_Wh_vmpyacc_WhVubVb(Q6_W_vcombine_VV(least[own], least[own]), quants, scale[own])
-                                     : Q6_Wh_vmpy_VbVb(quants, scale[own]);
+            super_dot_has_dmin(type)
+                ? Q6_Wh_vmpyacc_WhVubVb(Q6_W_vcombine_VV(least[own], least[own]), quants, scale[own])
+                : Q6_Wh_vmpy_VbVb(quants, scale[own]);
         const HVX_VectorPair pairs = Q6_Wh_vshuffoe_VhVh(Q6_V_hi_W(by_parity), Q6_V_lo_W(by_parity));
         t.integers[2 * i] = Q6_V_lo_W(pairs);
         t.integers[2 * i + 1] = Q6_V_hi_W(pairs);

@@ -43,8 +43,8 @@ HVX_INLINE void pack_bytes(const uint8_t *quants, uint8_t *tile) {
 }
 
 /*
- * The K-quants keep the quants of several K-blocks in the same 32 bytes, each in bits of its own: byte i is for element i
- * of all of them. bytes: those 32, shift: where the K-block's bits begin.
+ * The K-quants keep the quants of several K-blocks in the same 32 bytes, each in bits of its own: byte i is for element
+ * i of all of them. bytes: those 32, shift: where the K-block's bits begin.
  */
 HVX_INLINE void pack_shared_nibbles(const uint8_t *bytes, uint32_t shift, uint8_t *tile) {
     for (uint32_t g = 0; g < 4; g++) {
