@@ -58,7 +58,7 @@ const CLAIMS: &[Claim] = &[
                     let fits = |n: &i32| (1..=1 << 8).contains(n);
                     Some(
                         pool.window.iter().chain(&pool.stride).all(fits)
-                            && pool.padding.iter().all(|n| fits(&n.max(&1)) && *n >= 0),
+                            && pool.padding.iter().all(|n| fits(n.max(&1)) && *n >= 0),
                     )
                 }
             ),
