@@ -25,7 +25,7 @@
     X(ggml_get_rows) X(ggml_set_rows)                                                                             \
     X(ggml_mul_mat_id) X(ggml_view_3d)                                                                            \
     X(ggml_mul_mat) X(ggml_view_2d) X(ggml_new_graph) X(ggml_build_forward_expand) X(ggml_nbytes)                 \
-    X(ggml_quantize_chunk) X(ggml_row_size) X(ggml_type_name) X(ggml_is_quantized)                                \
+    X(ggml_quantize_chunk) X(ggml_row_size) X(ggml_type_name) X(ggml_is_quantized) X(ggml_blck_size)                                \
     X(ggml_backend_load) X(ggml_backend_load_all_from_path) X(ggml_backend_reg_dev_count)                         \
     X(ggml_backend_reg_dev_get) X(ggml_backend_dev_name) X(ggml_backend_dev_description)                          \
     X(ggml_backend_dev_memory) X(ggml_backend_dev_init) X(ggml_backend_dev_by_name)                               \
@@ -267,13 +267,16 @@ int main(int argc, char **argv) {
     }
     ggml_backend_t cpu = p_ggml_backend_dev_init(cpu_dev, NULL);
     static const enum ggml_type types[] = {GGML_TYPE_Q4_0,   GGML_TYPE_Q8_0, GGML_TYPE_Q4_1, GGML_TYPE_MXFP4,
-                                           GGML_TYPE_IQ4_NL, GGML_TYPE_F16,  GGML_TYPE_BF16, GGML_TYPE_F32};
+                                           GGML_TYPE_IQ4_NL, GGML_TYPE_Q5_0, GGML_TYPE_Q5_1, GGML_TYPE_Q2_K,
+                                           GGML_TYPE_Q3_K,   GGML_TYPE_Q4_K, GGML_TYPE_Q5_K, GGML_TYPE_Q6_K,
+                                           GGML_TYPE_IQ4_XS, GGML_TYPE_F16,  GGML_TYPE_BF16, GGML_TYPE_F32};
     static const int64_t shapes[][5] = {{32, 1, 1, 1, 1},   {64, 33, 1, 1, 1},  {96, 100, 1, 5, 1},  {576, 1536, 1, 1, 1},
                                         {576, 192, 1, 7, 1}, {2048, 64, 1, 3, 1}, {128, 40, 3, 2, 1}, {64, 65, 2, 4, 3}};
     for (size_t t = 0; t < sizeof types / sizeof *types; t++)
         for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
             const int64_t *v = shapes[i];
-            struct shape s = {types[t], v[0], v[1], v[2], v[3], v[4]};
+            const int64_t block = p_ggml_blck_size(types[t]);
+            struct shape s = {types[t], (v[0] + block - 1) / block * block, v[1], v[2], v[3], v[4]};
             try_shape(dsp, p_ggml_backend_dev_buffer_type(p_ggml_backend_get_device(dsp)), cpu, &s);
             if (p_ggml_is_quantized(s.type)) try_shape(dsp, repack_type(dsp), cpu, &s);
         }

@@ -103,8 +103,12 @@ HVX_INLINE struct scale_words block_scales(uint32_t type, const HVX_Vector *s) {
         return r;
     }
     HVX_UNROLL
-    for (int i = 0; i < (super_dot_is_16(type) ? 4 : 2); i++)
-        r.words[i] = super_dot_is_16(type) ? super_dot_four(type, s, i) : super_dot_six_bits(s[1], s[3], i, false);
+    for (int i = 0; i < 4; i++) {
+        if (super_dot_is_16(type))
+            r.words[i] = super_dot_four(type, s, i);
+        else if (i < 2)
+            r.words[i] = super_dot_six_bits(s[1], s[3], i, false);
+    }
     return r;
 }
 
