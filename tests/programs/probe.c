@@ -25,7 +25,7 @@
     X(ggml_get_rows) X(ggml_set_rows)                                                                             \
     X(ggml_mul_mat_id) X(ggml_view_3d)                                                                            \
     X(ggml_mul_mat) X(ggml_view_2d) X(ggml_new_graph) X(ggml_build_forward_expand) X(ggml_nbytes)                 \
-    X(ggml_quantize_chunk) X(ggml_row_size) X(ggml_type_name) X(ggml_is_quantized) X(ggml_blck_size)                                \
+    X(ggml_quantize_chunk) X(ggml_row_size) X(ggml_type_name) X(ggml_is_quantized) X(ggml_blck_size)         \
     X(ggml_backend_load) X(ggml_backend_load_all_from_path) X(ggml_backend_reg_dev_count)                         \
     X(ggml_backend_reg_dev_get) X(ggml_backend_dev_name) X(ggml_backend_dev_description)                          \
     X(ggml_backend_dev_memory) X(ggml_backend_dev_init) X(ggml_backend_dev_by_name)                               \
