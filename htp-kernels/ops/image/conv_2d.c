@@ -4,7 +4,9 @@
  *
  * A vector is 32 windows of a line. The lines that 64 windows see, of all channels, are made ready once (lines.h) and
  * used for all results, four at a time (blocks.h): eight sums, two loads and four splats for eight products. The floor
- * is a packet for each product, as its sum takes the same; loads and splats make it one and a half.
+ * is a packet for each product, as its sum takes the same. Counted are four for 3x3 kernels, above twice that: the loop
+ * over the three elements of a line starts anew for each line, and weights are laid out first. With a stride of 2 it is
+ * eight, as lines are gathered word by word; neither has been optimised.
  *
  * detail of a failure: see image.c; of NO_VTCM nothing
  */

@@ -5,7 +5,8 @@
  *
  * Images of channels that lie side by side: a vector is 32 channels, the filters have been laid out that way in VTCM.
  * Others: a vector is 32 windows of a line (lines.h), and a weight is splatted. With filters of 3x3 the lines that are
- * made ready cost as much as the nine products; three of four need no work when the stride is 1.
+ * made ready cost more than the nine products: 30 packets a product are counted for lines that touch the padding, 8 for
+ * channels, where the floor is 2. Neither has been optimised.
  *
  * detail of a failure: see image.c
  */

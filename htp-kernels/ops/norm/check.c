@@ -320,7 +320,11 @@ static void grouped(struct check *c) {
     for (uint32_t i = 0; i < 40; i++) {
         const uint32_t ne[4] = {2 + check_below(i % 2 == 0 ? 200 : 20), 1 + check_below(9), 1 + check_below(20),
                                 1 + check_below(3)};
-        group(c, ne, 1 + check_below(8), i % 3 == 0 ? 4 * check_below(9) : 0, i % 4 == 0 ? 4 * check_below(9) : 0);
+        /* one after the other: compilers differ in the order of arguments, and builds are to see the same shapes */
+        const uint32_t groups = 1 + check_below(8);
+        const uint32_t row_gap = i % 3 == 0 ? 4 * check_below(9) : 0;
+        const uint32_t plane_gap = i % 4 == 0 ? 4 * check_below(9) : 0;
+        group(c, ne, groups, row_gap, plane_gap);
     }
 }
 

@@ -1,6 +1,8 @@
 /*
  * POOL_1D, POOL_2D: the largest element of each window, or the mean. Windows of a line are vectors (ops/image/lines.h).
- * The mean of two dimensions counts the padding, that of one does not.
+ * The mean of two dimensions counts the padding, that of one does not. With a stride above 1 lines are gathered word by
+ * word, which is nearly all that a pool costs, and far above its floor of a load for each element: no layer pools for a
+ * token.
  */
 #include "ops/image/lines.h"
 #include "ops/resample/resample.h"
