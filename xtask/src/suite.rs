@@ -412,8 +412,12 @@ fn loader_tests(context: &Suite) -> Result<Outcome> {
     Ok(outcome)
 }
 
+/// All cases but two: products of experts with 2^30 weights, minutes each, most of them to make the data. A third one stays.
+const WITHOUT_THE_LARGEST: &str = "^(?!.*n_mats=128,n_used=4,b=0,m=4096,n=(32|64))";
+
 fn all_ops(context: &Suite) -> Result<Outcome> {
-    let report = ops::run(&context.repo, &context.llama, &context.htp(), &ops::Args::default())?;
+    let args = ops::Args { params: Some(WITHOUT_THE_LARGEST.to_owned()), ..ops::Args::default() };
+    let report = ops::run(&context.repo, &context.llama, &context.htp(), &args)?;
     let counts = Counts { passed: report.total(|op| op.passed), failed: report.failures.len() as u64, skipped: 0 };
     if report.total(|op| op.claimed) == 0 {
         bail!("the plug-in claims no op at all");
